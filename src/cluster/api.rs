@@ -1,0 +1,160 @@
+//! Which resources we read, and how a list of them is asked for.
+
+use http::Request;
+use kube::core::{
+    params::{ListParams, WatchParams},
+    request,
+};
+
+use super::{Cluster, List};
+use crate::error::{Error, Needs, Result};
+
+/// A kind of object, as its URL names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resource {
+    pub group: &'static str,
+    pub version: &'static str,
+    pub plural: &'static str,
+    pub kind: &'static str,
+}
+
+pub const LEASES: Resource =
+    Resource { group: "coordination.k8s.io", version: "v1", plural: "leases", kind: "Lease" };
+
+impl Resource {
+    /// `plural.group`, as kubectl and RBAC name it.
+    pub fn name(self) -> String {
+        match self.group {
+            "" => self.plural.to_owned(),
+            group => format!("{}.{group}", self.plural),
+        }
+    }
+
+    /// As objects of it name it.
+    pub fn api_version(self) -> String {
+        if self.group.is_empty() {
+            self.version.to_owned()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+
+    fn path(self, namespace: Option<&str>) -> String {
+        let Self { group, version, plural, .. } = self;
+        let root =
+            if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
+        match namespace {
+            Some(namespace) => format!("{root}/namespaces/{namespace}/{plural}"),
+            None => format!("{root}/{plural}"),
+        }
+    }
+}
+
+/// Some of the objects of a resource.
+#[derive(Clone, Debug)]
+pub struct Query {
+    pub resource: Resource,
+    /// `None` for all namespaces.
+    pub namespace: Option<String>,
+    pub labels: Option<String>,
+    pub fields: Option<String>,
+    /// At most this many.
+    pub limit: Option<u32>,
+}
+
+impl Query {
+    pub fn new(resource: Resource) -> Self {
+        Self { resource, namespace: None, labels: None, fields: None, limit: None }
+    }
+
+    #[must_use]
+    pub fn namespace(self, namespace: impl Into<String>) -> Self {
+        Self { namespace: Some(namespace.into()), ..self }
+    }
+
+    /// Narrows it by label and field selectors, as `-l` and `--field-selector` give them.
+    #[must_use]
+    pub fn select(self, labels: Option<&str>, fields: Option<&str>) -> Self {
+        Self { labels: labels.map(str::to_owned), fields: fields.map(str::to_owned), ..self }
+    }
+
+    #[must_use]
+    pub fn limit(self, limit: u32) -> Self {
+        Self { limit: Some(limit), ..self }
+    }
+
+    pub(super) fn needs(&self, verbs: &'static str) -> Needs {
+        Needs { verbs, resource: self.resource.name(), namespace: self.namespace.clone() }
+    }
+
+    fn list_request(&self) -> Result<Request<Vec<u8>>, request::Error> {
+        request::Request::new(self.resource.path(self.namespace.as_deref())).list(&ListParams {
+            label_selector: self.labels.clone(),
+            field_selector: self.fields.clone(),
+            limit: self.limit,
+            ..ListParams::default()
+        })
+    }
+
+    fn watch_request(&self, version: &str) -> Result<Request<Vec<u8>>, request::Error> {
+        let params = WatchParams {
+            label_selector: self.labels.clone(),
+            field_selector: self.fields.clone(),
+            bookmarks: true,
+            ..WatchParams::default()
+        };
+        request::Request::new(self.resource.path(self.namespace.as_deref())).watch(&params, version)
+    }
+}
+
+impl Cluster {
+    /// Lists objects in one request.
+    pub async fn list<T: serde::de::DeserializeOwned>(&self, query: &Query) -> Result<List<T>> {
+        let request = query.list_request().map_err(|error| unbuildable(&error))?;
+        let body = self.call(request, &query.needs("list")).await?;
+        serde_json::from_slice(&body)
+            .map_err(|error| Error::BadAnswer { server: self.server.clone(), cause: error.to_string() })
+    }
+
+    /// Opens a watch from a resource version on; its events are the lines of the body.
+    pub(super) async fn open_watch(
+        &self,
+        query: &Query,
+        version: &str,
+    ) -> Result<http::Response<kube::client::Body>> {
+        let request = query.watch_request(version).map_err(|error| unbuildable(&error))?;
+        self.bounded(self.send(request, &query.needs("list,watch"))).await
+    }
+}
+
+fn unbuildable(error: &request::Error) -> Error {
+    Error::usage(format!("this cannot be asked of the API: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_have_the_shape_that_kubectl_would_send() {
+        let query =
+            Query::new(LEASES).namespace("kube-system").select(Some("a=b,c!=d"), Some("metadata.name=x"));
+        assert_eq!(
+            query.list_request().unwrap().uri(),
+            "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases?&fieldSelector=metadata.name%3Dx&labelSelector=a%3Db%2Cc%21%3Dd"
+        );
+        let watch = Query::new(LEASES).watch_request("42").unwrap();
+        let uri = watch.uri().to_string();
+        assert!(uri.starts_with("/apis/coordination.k8s.io/v1/leases?"), "{uri}");
+        for part in ["watch=true", "resourceVersion=42", "allowWatchBookmarks=true"] {
+            assert!(uri.contains(part), "{uri} lacks {part}");
+        }
+    }
+
+    #[test]
+    fn the_core_group_has_no_name() {
+        let nodes = Resource { group: "", version: "v1", plural: "nodes", kind: "Node" };
+        assert_eq!(nodes.path(None), "/api/v1/nodes");
+        assert_eq!(nodes.name(), "nodes");
+    }
+}

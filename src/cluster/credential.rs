@@ -1,0 +1,182 @@
+//! Exec credential plugins (`users[].user.exec` in a kubeconfig), run once for a connection.
+//!
+//! kube would run the plugin three times for each client. Here it runs once before the connection
+//! is made, and again only when its token has expired or the server no longer accepts it.
+
+use std::{
+    io::IsTerminal as _,
+    process::{Command, Stdio},
+};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use http::{HeaderMap, HeaderValue, header};
+use jiff::{SignedDuration, Timestamp};
+use kube::config::{ExecConfig, ExecInteractiveMode};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::Mutex;
+
+use crate::error::{Error, Result, causes};
+
+/// A token is replaced this long before it expires.
+const MARGIN: SignedDuration = SignedDuration::from_secs(10);
+
+/// What a plugin prints.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer {
+    #[serde(default)]
+    api_version: String,
+    status: Option<Status>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Status {
+    expiration_timestamp: Option<Timestamp>,
+    token: Option<String>,
+    client_certificate_data: Option<String>,
+    client_key_data: Option<String>,
+}
+
+struct Token {
+    header: HeaderValue,
+    expires: Option<Timestamp>,
+}
+
+/// A token from a plugin, kept fresh.
+pub(super) struct ExecCredential {
+    exec: ExecConfig,
+    token: Mutex<Token>,
+}
+
+impl ExecCredential {
+    /// Runs the plugin that `config` names, if it does, and takes its place in `config`: a client
+    /// certificate goes into it, a token is returned.
+    pub(super) async fn take_from(config: &mut kube::Config) -> Result<Option<Self>> {
+        let auth = &mut config.auth_info;
+        // As in client-go, a plugin is asked only where the kubeconfig has nothing else.
+        let has_other = auth.token.is_some() || auth.token_file.is_some() || auth.username.is_some();
+        let Some(exec) = auth.exec.take().filter(|_| !has_other) else {
+            return Ok(None);
+        };
+        let status = run(exec.clone()).await?;
+        if let (Some(certificate), Some(key)) = (&status.client_certificate_data, &status.client_key_data) {
+            auth.client_certificate_data = Some(BASE64_STANDARD.encode(certificate));
+            auth.client_key_data = Some(BASE64_STANDARD.encode(key).into());
+        }
+        let token = token(&exec, &status)?;
+        if token.is_none() && auth.client_key_data.is_none() {
+            return Err(failure(&exec, "it printed neither a token nor a client certificate with its key"));
+        }
+        Ok(token.map(|token| Self { exec, token: Mutex::new(token) }))
+    }
+
+    /// Puts the token into a request.
+    pub(super) async fn authorise(&self, headers: &mut HeaderMap) -> Result<()> {
+        let mut token = self.token.lock().await;
+        if token.expires.is_some_and(|expires| Timestamp::now() + MARGIN >= expires) {
+            *token = self.fresh().await?;
+        }
+        headers.insert(header::AUTHORIZATION, token.header.clone());
+        Ok(())
+    }
+
+    /// After a 401: whether the plugin has another token to offer.
+    pub(super) async fn renew(&self) -> Result<bool> {
+        let mut token = self.token.lock().await;
+        let fresh = self.fresh().await?;
+        let differs = fresh.header != token.header;
+        *token = fresh;
+        Ok(differs)
+    }
+
+    async fn fresh(&self) -> Result<Token> {
+        let status = run(self.exec.clone()).await?;
+        token(&self.exec, &status)?.ok_or_else(|| failure(&self.exec, "it printed no token this time"))
+    }
+}
+
+fn token(exec: &ExecConfig, status: &Status) -> Result<Option<Token>> {
+    let Some(token) = &status.token else { return Ok(None) };
+    let mut header = HeaderValue::try_from(format!("Bearer {token}"))
+        .map_err(|_| failure(exec, "its token has characters that no header may have"))?;
+    header.set_sensitive(true);
+    Ok(Some(Token { header, expires: status.expiration_timestamp }))
+}
+
+/// Runs the plugin on a thread of its own: it may ask the user something and take its time.
+async fn run(exec: ExecConfig) -> Result<Status> {
+    tokio::task::spawn_blocking(move || run_blocking(&exec))
+        .await
+        .unwrap_or_else(|error| Err(Error::Credential { message: error.to_string(), hint: None }))
+}
+
+fn run_blocking(exec: &ExecConfig) -> Result<Status> {
+    let Some(program) = &exec.command else {
+        return Err(failure(exec, "the kubeconfig names no command for it"));
+    };
+    let terminal = std::io::stdin().is_terminal();
+    let interactive = match exec.interactive_mode {
+        Some(ExecInteractiveMode::Never) => false,
+        Some(ExecInteractiveMode::Always) if !terminal => {
+            return Err(failure(exec, "it must ask something, and standard input is not a terminal"));
+        }
+        _ => terminal,
+    };
+    let version = exec.api_version.as_deref().unwrap_or("client.authentication.k8s.io/v1");
+    let mut spec = json!({ "interactive": interactive });
+    if exec.provide_cluster_info {
+        spec["cluster"] = json!(exec.cluster);
+    }
+    let info = json!({ "apiVersion": version, "kind": "ExecCredential", "spec": spec });
+
+    let mut command = Command::new(program);
+    command
+        .args(exec.args.iter().flatten())
+        .env("KUBERNETES_EXEC_INFO", info.to_string())
+        .stdin(if interactive { Stdio::inherit() } else { Stdio::null() })
+        .stderr(Stdio::inherit());
+    for variable in exec.env.iter().flatten() {
+        if let (Some(name), Some(value)) = (variable.get("name"), variable.get("value")) {
+            command.env(name, value);
+        }
+    }
+    let output = command.output().map_err(|error| failure(exec, &error.to_string()))?;
+    if !output.status.success() {
+        return Err(failure(exec, &format!("it ended with {}", output.status)));
+    }
+    // The plugin's output may hold a token: no error here quotes it.
+    let answer: Answer = serde_saphyr::from_slice(&output.stdout)
+        .map_err(|_| failure(exec, "its output is not an ExecCredential"))?;
+    if answer.api_version != version {
+        return Err(failure(
+            exec,
+            &format!("it answered with version '{}' instead of {version}", answer.api_version),
+        ));
+    }
+    answer.status.ok_or_else(|| failure(exec, "its output has no status"))
+}
+
+fn failure(exec: &ExecConfig, why: &str) -> Error {
+    let program = exec.command.as_deref().unwrap_or("<none>");
+    Error::Credential {
+        message: format!("the credential plugin '{program}' failed: {why}"),
+        hint: exec
+            .install_hint
+            .clone()
+            .or_else(|| Some("try 'kubectl auth whoami': it runs the same plugin".to_owned())),
+    }
+}
+
+/// The kubeconfig's cluster, as a plugin that wants to know it is told.
+pub(super) fn tell_cluster(exec: &mut ExecConfig, cluster: &kube::config::Cluster) -> Result<()> {
+    if exec.provide_cluster_info {
+        let told = cluster.try_into().map_err(|error: kube::config::KubeconfigError| Error::Kubeconfig {
+            message: causes(&error),
+            hint: None,
+        })?;
+        exec.cluster = Some(told);
+    }
+    Ok(())
+}

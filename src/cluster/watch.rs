@@ -1,0 +1,228 @@
+//! Following a set of objects over time.
+//!
+//! A list, then a watch from where the list ended, then again whatever is needed to stay true: a
+//! watch that the server ends in order is resumed; one that breaks, or whose resource version is
+//! too old (410), begins with a new list. The first failure is the caller's (a wrong name or a
+//! missing right should end the command), later ones are events, because the servers watched may
+//! be the very ones that restart.
+//!
+//! A connection can die without a word. What is followed here changes often (a lease every few
+//! seconds), so a silence is checked by a new list before anybody concludes from it.
+
+use std::time::Duration;
+
+use futures::{StreamExt as _, TryStreamExt as _};
+use http_body_util::BodyExt as _;
+use serde::{Deserialize, de::DeserializeOwned};
+use tokio::{
+    sync::mpsc,
+    time::{sleep, timeout},
+};
+
+use super::{
+    Cluster, Query,
+    object::{Object, Status},
+};
+use crate::error::{Error, Result};
+
+/// After this much silence the connection is checked.
+const QUIET: Duration = Duration::from_secs(15);
+/// How long that check may take.
+const CHECK: Duration = Duration::from_secs(10);
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+/// A line of a watch longer than this is not an event of any object we follow.
+const LONGEST_LINE: usize = 16 << 20;
+
+/// What happened to the objects, or to the view of them.
+#[derive(Debug)]
+pub enum Event<T> {
+    /// All objects, as of now: at the start, and after a gap.
+    Snapshot(Vec<Object<T>>),
+    Changed(Object<T>),
+    Gone(Object<T>),
+    /// The connection is lost and being tried again. A snapshot follows when it is back.
+    Lost(Error),
+    /// It cannot go on: nothing follows.
+    Failed(Error),
+}
+
+/// Follows the objects of `query` until the receiver is dropped, sending what happens.
+pub async fn follow<T: DeserializeOwned>(cluster: &Cluster, query: &Query, events: mpsc::Sender<Event<T>>) {
+    let mut pause = FIRST_PAUSE;
+    let mut first = true;
+    loop {
+        let list = if first { cluster.list(query).await } else { checked(cluster, query).await };
+        let failure = match list {
+            Ok(list) => {
+                first = false;
+                pause = FIRST_PAUSE;
+                if events.send(Event::Snapshot(list.items)).await.is_err() {
+                    return;
+                }
+                match watch(cluster, query, list.metadata.resource_version, &events).await {
+                    End::Closed => return,
+                    End::Stale => continue,
+                    End::Broken(error) => error,
+                }
+            }
+            Err(error) => error,
+        };
+        let hopeless = matches!(
+            failure,
+            Error::Forbidden { .. } | Error::Unauthenticated { .. } | Error::Credential { .. }
+        );
+        if first || hopeless {
+            let _ = events.send(Event::Failed(failure)).await;
+            return;
+        }
+        if events.send(Event::Lost(failure)).await.is_err() {
+            return;
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// A list that answers soon or counts as a lost connection.
+async fn checked<T: DeserializeOwned>(cluster: &Cluster, query: &Query) -> Result<super::List<T>> {
+    timeout(CHECK, cluster.list(query))
+        .await
+        .unwrap_or_else(|_| Err(Error::NoAnswer { server: cluster.server.clone(), after: CHECK }))
+}
+
+enum End {
+    /// Nobody listens any more.
+    Closed,
+    /// A new list is needed: the version is too old, or it has been quiet for too long.
+    Stale,
+    Broken(Error),
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    r#type: &'a str,
+    #[serde(borrow)]
+    object: &'a serde_json::value::RawValue,
+}
+
+#[derive(Deserialize)]
+struct Versioned {
+    metadata: super::object::ListMetadata,
+}
+
+/// Watches from `version` on, through as many connections as that takes.
+async fn watch<T: DeserializeOwned>(
+    cluster: &Cluster,
+    query: &Query,
+    mut version: String,
+    events: &mpsc::Sender<Event<T>>,
+) -> End {
+    loop {
+        let response = match cluster.open_watch(query, &version).await {
+            Ok(response) => response,
+            Err(Error::Api { code: 410, .. }) => return End::Stale,
+            Err(error) => return End::Broken(error),
+        };
+        let mut body = response.into_body().into_data_stream().map_err(|error| Error::Unreachable {
+            server: cluster.server.clone(),
+            cause: crate::error::causes(&error),
+        });
+        let mut buffer: Vec<u8> = Vec::new();
+        let mut events_seen = 0_u32;
+        loop {
+            let chunk = tokio::select! {
+                chunk = timeout(QUIET, body.next()) => chunk,
+                () = events.closed() => return End::Closed,
+            };
+            match chunk {
+                Err(_) => return End::Stale,
+                Ok(None) => break,
+                Ok(Some(Err(error))) => return End::Broken(error),
+                Ok(Some(Ok(bytes))) => buffer.extend_from_slice(&bytes),
+            }
+            if buffer.len() > LONGEST_LINE {
+                return End::Broken(bad_line(cluster, "a line of a watch has no end"));
+            }
+            while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = buffer.drain(..=end).collect();
+                events_seen += 1;
+                match take(&line) {
+                    Ok(Taken::Event(event, at)) => {
+                        version = at;
+                        if events.send(event).await.is_err() {
+                            return End::Closed;
+                        }
+                    }
+                    Ok(Taken::Bookmark(at)) => version = at,
+                    Ok(Taken::Refusal(status)) if status.code == 410 => return End::Stale,
+                    Ok(Taken::Refusal(status)) => {
+                        return End::Broken(Error::Api {
+                            code: status.code,
+                            reason: status.reason,
+                            message: status.message,
+                        });
+                    }
+                    Err(error) => return End::Broken(bad_line(cluster, &error.to_string())),
+                }
+            }
+        }
+        // A server that takes a watch only to end it at once is not asked again without a pause.
+        if events_seen == 0 {
+            sleep(FIRST_PAUSE).await;
+        }
+    }
+}
+
+enum Taken<T> {
+    Event(Event<T>, String),
+    Bookmark(String),
+    Refusal(Status),
+}
+
+fn take<T: DeserializeOwned>(line: &[u8]) -> Result<Taken<T>, serde_json::Error> {
+    let line: Line<'_> = serde_json::from_slice(line)?;
+    let text = line.object.get();
+    if line.r#type == "ERROR" {
+        return Ok(Taken::Refusal(serde_json::from_str(text)?));
+    }
+    let Versioned { metadata } = serde_json::from_str(text)?;
+    let version = metadata.resource_version;
+    Ok(match line.r#type {
+        "BOOKMARK" => Taken::Bookmark(version),
+        "DELETED" => Taken::Event(Event::Gone(serde_json::from_str(text)?), version),
+        _ => Taken::Event(Event::Changed(serde_json::from_str(text)?), version),
+    })
+}
+
+fn bad_line(cluster: &Cluster, why: &str) -> Error {
+    Error::BadAnswer { server: cluster.server.clone(), cause: why.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::lease::Lease;
+
+    fn taken(line: &str) -> Taken<Lease> {
+        take(line.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn the_lines_of_a_watch_are_told_apart() {
+        let object = r#"{"metadata":{"name":"a","resourceVersion":"7"},"spec":{}}"#;
+        for kind in ["ADDED", "MODIFIED"] {
+            let line = format!(r#"{{"type":"{kind}","object":{object}}}"#);
+            assert!(
+                matches!(taken(&line), Taken::Event(Event::Changed(o), v) if o.value.metadata.name == "a" && v == "7")
+            );
+        }
+        let line = format!(r#"{{"type":"DELETED","object":{object}}}"#);
+        assert!(matches!(taken(&line), Taken::Event(Event::Gone(_), v) if v == "7"));
+        let line = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9"}}}"#;
+        assert!(matches!(taken(line), Taken::Bookmark(v) if v == "9"));
+        let line = r#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}"#;
+        assert!(matches!(taken(line), Taken::Refusal(status) if status.code == 410));
+        assert!(take::<Lease>(b"not json").is_err());
+    }
+}

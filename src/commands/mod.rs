@@ -1,0 +1,49 @@
+//! One file a verb: gather, ask the rule, act, print.
+
+mod apiservers;
+mod watching;
+
+use std::time::Duration;
+
+use crate::{
+    cli::{Cli, Command},
+    cluster::{Cluster, config},
+    domain::duration,
+    error::{Error, Result},
+    exit::ExitCode,
+    output::Printer,
+};
+
+/// Runs what was typed.
+pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
+    // One thread: the program waits for the network, and a pool would cost more to start than a
+    // short command takes.
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Output)?;
+    let exit = runtime.block_on(async {
+        let timeout = Some(cli.connection.request_timeout).filter(|timeout| *timeout > Duration::ZERO);
+        let cluster = Cluster::new(config::load(&cli.connection)?, timeout).await?;
+        let exit = match cli.command {
+            Command::Apiservers(args) => apiservers::run(&args, &cluster, printer).await,
+        };
+        remark(&cluster, printer);
+        exit
+    });
+    // Not waiting for a name look-up that may still be under way.
+    runtime.shutdown_background();
+    exit
+}
+
+/// What the server's answers said beside the matter.
+fn remark(cluster: &Cluster, printer: &mut Printer) {
+    for warning in cluster.take_warnings() {
+        printer.warn(&warning);
+    }
+    if let Some(offset) = cluster.skew().worth_a_warning() {
+        let direction = if offset.is_positive() { "behind" } else { "ahead of" };
+        printer.warn(&format!(
+            "this machine's clock is {} {direction} the server's; all ages are by the server's clock",
+            duration::age(offset.abs())
+        ));
+    }
+}

@@ -1,0 +1,120 @@
+//! Durations as kubectl's users write and read them.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+/// The units a person can mean for a lease or a time-out. `humantime` knows more, among them `M`
+/// for months: in `--duration 30M` that is a typing error, not two and a half years.
+const UNITS: [&str; 5] = ["ms", "s", "m", "h", "d"];
+
+/// Reads `30s`, `1h30m`, `1.5s`, or a bare number of seconds, as kubectl's flags do.
+///
+/// # Errors
+/// What is wrong with the text, in words that fit behind the flag's name.
+pub fn parse(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).map_err(|_| format!("'{text}' is not a length of time"));
+    }
+    let units =
+        text.split(|c: char| c.is_ascii_digit() || c == '.' || c == ' ').filter(|unit| !unit.is_empty());
+    for unit in units {
+        if !UNITS.contains(&unit) {
+            return Err(format!("'{text}' has the unit '{unit}'; use ms, s, m, h or d, as in 90s or 1h30m"));
+        }
+    }
+    humantime::parse_duration(text)
+        .map_err(|_| format!("'{text}' is not a length of time, such as 90s or 1h30m"))
+}
+
+/// An age as kubectl's tables write it: two units where the second one still matters.
+///
+/// The steps are those of apimachinery's `duration.HumanDuration`; unlike there, an instant of the
+/// future reads `in 5s` instead of `<invalid>`.
+pub fn age(age: SignedDuration) -> String {
+    let seconds = age.as_secs();
+    if seconds < 0 {
+        return format!("in {}", human(seconds.unsigned_abs()));
+    }
+    human(seconds.unsigned_abs())
+}
+
+fn human(seconds: u64) -> String {
+    const MINUTE: u64 = 60;
+    const HOUR: u64 = 60 * MINUTE;
+    const DAY: u64 = 24 * HOUR;
+    const YEAR: u64 = 365 * DAY;
+
+    let two = |big: u64, big_unit: &str, small: u64, small_unit: &str| match small {
+        0 => format!("{big}{big_unit}"),
+        _ => format!("{big}{big_unit}{small}{small_unit}"),
+    };
+    match seconds {
+        s if s < 2 * MINUTE => format!("{s}s"),
+        s if s < 10 * MINUTE => two(s / MINUTE, "m", s % MINUTE, "s"),
+        s if s < 3 * HOUR => format!("{}m", s / MINUTE),
+        s if s < 8 * HOUR => two(s / HOUR, "h", s % HOUR / MINUTE, "m"),
+        s if s < 2 * DAY => format!("{}h", s / HOUR),
+        s if s < 8 * DAY => two(s / DAY, "d", s % DAY / HOUR, "h"),
+        s if s < 2 * YEAR => format!("{}d", s / DAY),
+        s if s < 8 * YEAR => two(s / YEAR, "y", s % YEAR / DAY, "d"),
+        s => format!("{}y", s / YEAR),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_kubectl_reads() {
+        for (text, milliseconds) in [
+            ("30s", 30_000),
+            ("1h30m", 5_400_000),
+            ("1h 30m", 5_400_000),
+            ("500ms", 500),
+            ("2d", 172_800_000),
+            ("90", 90_000),
+            ("1.5", 1_500),
+            ("0", 0),
+            (" 5m ", 300_000),
+        ] {
+            assert_eq!(parse(text), Ok(Duration::from_millis(milliseconds)), "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_cannot_be_meant() {
+        for text in ["", "-5s", "-5", "30M", "1y", "3w", "soon", "NaN", "inf", "s", "5 s s", "1e300", "٣s"] {
+            let refusal = parse(text).unwrap_err();
+            assert!(refusal.contains(&format!("'{text}'")), "{text}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn ages_read_as_in_kubectl() {
+        for (seconds, text) in [
+            (0, "0s"),
+            (119, "119s"),
+            (120, "2m"),
+            (192, "3m12s"),
+            (599, "9m59s"),
+            (600, "10m"),
+            (10_799, "179m"),
+            (10_800, "3h"),
+            (12_000, "3h20m"),
+            (28_800, "8h"),
+            (172_799, "47h"),
+            (172_800, "2d"),
+            (180_000, "2d2h"),
+            (691_200, "8d"),
+            (63_072_000, "2y"),
+            (70_000_000, "2y80d"),
+            (300_000_000, "9y"),
+            (-5, "in 5s"),
+        ] {
+            assert_eq!(age(SignedDuration::from_secs(seconds)), text);
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! kube-apiserver identities (KEP-1965): which leases are identities, and what their age tells.
+//!
+//! A kube-apiserver renews its identity lease every 10 seconds (with up to 4 % of jitter) but gives
+//! it a duration of an hour, so that nobody collects the records of a member that is merely slow.
+//! 'Not yet expired' therefore says nothing about being alive: an apiserver that died fifty minutes
+//! ago is still within its duration. The age of the last renewal, in renewals missed, does tell.
+//!
+//! A graceful shutdown deletes the lease, and so does a start, before it creates a new one: what
+//! stays behind and grows old is a member that was killed, hangs, or lost its way to etcd.
+
+use std::fmt;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+
+use super::{lease::Lease, time::ServerTime};
+
+/// Where kube-apiservers keep their identity leases, in every release.
+pub const NAMESPACE: &str = "kube-system";
+
+/// Marks identity leases since 1.26.
+pub const LABEL: &str = "apiserver.kubernetes.io/identity";
+const LABEL_BEFORE_1_26: &str = "k8s.io/component";
+const NAME_PREFIX_BEFORE_1_26: &str = "kube-apiserver-";
+const COMPONENT: &str = "kube-apiserver";
+
+const HOST_NAME_LABEL: &str = "kubernetes.io/hostname";
+const PEER_ADDRESS_ANNOTATION: &str = "kubernetes.io/peer-advertise-address";
+
+/// How often a kube-apiserver renews; not configurable since 1.26.
+pub const RENEW_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
+/// Three renewals missed: something is wrong.
+pub const LATE_AFTER: SignedDuration = SignedDuration::from_secs(30);
+/// Six renewals missed: longer than a restart takes.
+pub const SILENT_AFTER: SignedDuration = SignedDuration::from_secs(60);
+
+/// What the last renewal says about a kube-apiserver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Renewed within the last three intervals.
+    Alive,
+    /// Missed three renewals or more: restarting, overloaded, or just killed.
+    Late,
+    /// Missed six or more: take it for down.
+    Silent,
+    /// Silent for longer than the lease's own duration: about to be collected.
+    Expired,
+    /// The lease has no renewal time, which no kube-apiserver writes.
+    Unknown,
+}
+
+impl State {
+    /// The word for it, as in the tables and in `-o json`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Alive => "alive",
+            Self::Late => "late",
+            Self::Silent => "silent",
+            Self::Expired => "expired",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// One kube-apiserver, as its identity lease describes it at a moment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Identity {
+    /// The apiserver's id: its holder identity without the part that is new at every start.
+    pub identity: String,
+    /// The host it runs on, where the lease tells (since 1.26).
+    pub hostname: Option<String>,
+    /// Where its peers reach it, if it takes part in serving what others cannot.
+    pub peer_address: Option<String>,
+    /// When the lease was created. Releases that keep the lease over a restart show their first
+    /// start here; newer ones delete it and so show the last.
+    pub started: Option<Timestamp>,
+    /// The last renewal.
+    pub renewed: Option<Timestamp>,
+    pub state: State,
+    /// The part of the holder identity that is new at every start.
+    pub holder_uuid: Option<String>,
+    #[serde(skip)]
+    pub lease_name: String,
+    #[serde(skip)]
+    pub namespace: String,
+    #[serde(skip)]
+    pub uid: String,
+}
+
+impl Identity {
+    /// Reads an identity lease; `None` for a lease of any other kind.
+    pub fn from_lease(lease: &Lease, now: ServerTime) -> Option<Self> {
+        if !is_identity(lease) {
+            return None;
+        }
+        let meta = &lease.metadata;
+        let holder = lease.spec.holder_identity.as_deref().unwrap_or_default();
+        let (id, uuid) = match holder.rsplit_once('_') {
+            Some((id, uuid)) => (id, Some(uuid.to_owned())),
+            None => (holder, None),
+        };
+        Some(Self {
+            identity: if id.is_empty() { meta.name.clone() } else { id.to_owned() },
+            hostname: meta.labels.get(HOST_NAME_LABEL).cloned(),
+            peer_address: meta.annotations.get(PEER_ADDRESS_ANNOTATION).cloned(),
+            started: meta.creation_timestamp,
+            renewed: lease.renewed(),
+            state: state(lease, now),
+            holder_uuid: uuid,
+            lease_name: meta.name.clone(),
+            namespace: meta.namespace.clone(),
+            uid: meta.uid.clone(),
+        })
+    }
+
+    /// What a person calls this apiserver: its host name, or its id where that is not known.
+    pub fn called(&self) -> &str {
+        self.hostname.as_deref().unwrap_or(&self.identity)
+    }
+
+    /// Whether somebody who typed `name` means this one.
+    pub fn answers_to(&self, name: &str) -> bool {
+        name == self.lease_name || name == self.identity || self.hostname.as_deref() == Some(name)
+    }
+
+    /// By host name, then by lease name, so that the order is the same each time.
+    pub fn order(&self) -> (&str, &str) {
+        (self.called(), &self.lease_name)
+    }
+}
+
+fn is_identity(lease: &Lease) -> bool {
+    let meta = &lease.metadata;
+    let label = |key| meta.labels.get(key).map(String::as_str) == Some(COMPONENT);
+    label(LABEL) || (label(LABEL_BEFORE_1_26) && meta.name.starts_with(NAME_PREFIX_BEFORE_1_26))
+}
+
+fn state(lease: &Lease, now: ServerTime) -> State {
+    let Some(renewed) = lease.renewed() else {
+        return State::Unknown;
+    };
+    let age = now.since(renewed);
+    let collectable = lease
+        .spec
+        .lease_duration_seconds
+        .is_some_and(|seconds| age > SignedDuration::from_secs(seconds.into()) && age > SILENT_AFTER);
+    match age {
+        _ if collectable => State::Expired,
+        age if age > SILENT_AFTER => State::Silent,
+        age if age > LATE_AFTER => State::Late,
+        _ => State::Alive,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+
+    fn instant(seconds: f64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_secs_f64(1_000_000.0 + seconds)
+    }
+
+    fn now() -> ServerTime {
+        ServerTime(instant(0.0))
+    }
+
+    fn lease(age: f64) -> Lease {
+        let mut lease = Lease::default();
+        lease.metadata.name = "apiserver-abc".into();
+        lease.metadata.labels.insert(LABEL.into(), COMPONENT.into());
+        lease.spec.holder_identity = Some("apiserver-abc_0f8f".into());
+        lease.spec.lease_duration_seconds = Some(3600);
+        lease.spec.renew_time = Some(MicroTime(instant(-age)));
+        lease
+    }
+
+    #[test]
+    fn states_at_their_edges() {
+        for (age, state) in [
+            (-7200.0, State::Alive), // the renewing apiserver's clock is ahead
+            (-1.0, State::Alive),
+            (0.0, State::Alive),
+            (10.4, State::Alive),
+            (30.0, State::Alive),
+            (30.001, State::Late),
+            (60.0, State::Late),
+            (60.001, State::Silent),
+            (3000.0, State::Silent), // dead for fifty minutes, and not yet expired
+            (3600.0, State::Silent),
+            (3600.001, State::Expired),
+            (1e9, State::Expired),
+        ] {
+            assert_eq!(super::state(&lease(age), now()), state, "renewed {age} s ago");
+        }
+    }
+
+    #[test]
+    fn a_short_duration_does_not_make_a_living_apiserver_expired() {
+        let mut lease = lease(5.0);
+        lease.spec.lease_duration_seconds = Some(1);
+        assert_eq!(super::state(&lease, now()), State::Alive);
+    }
+
+    #[test]
+    fn missing_fields_are_not_taken_for_life() {
+        let mut lease = lease(0.0);
+        lease.spec.renew_time = None;
+        assert_eq!(super::state(&lease, now()), State::Unknown);
+
+        let mut lease = self::lease(1e6);
+        lease.spec.lease_duration_seconds = None;
+        assert_eq!(super::state(&lease, now()), State::Silent);
+    }
+
+    #[test]
+    fn the_extremes_of_time_do_not_panic() {
+        for time in [Timestamp::MIN, Timestamp::MAX] {
+            let mut lease = lease(0.0);
+            lease.spec.renew_time = Some(MicroTime(time));
+            lease.spec.lease_duration_seconds = Some(i32::MAX);
+            for now in [Timestamp::MIN, Timestamp::MAX] {
+                super::state(&lease, ServerTime(now));
+            }
+        }
+    }
+
+    #[test]
+    fn only_identity_leases_are_identities() {
+        let named = |name: &str, labels: &[(&str, &str)]| {
+            let mut lease = Lease::default();
+            lease.metadata.name = name.into();
+            lease.metadata.labels = labels.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+            Identity::from_lease(&lease, now()).is_some()
+        };
+        assert!(named("apiserver-abc", &[(LABEL, COMPONENT)]));
+        assert!(named("kube-apiserver-abc", &[(LABEL_BEFORE_1_26, COMPONENT)]));
+        // Aggregated apiservers label their own leases with their own name.
+        assert!(!named("apiserver-abc", &[(LABEL, "metrics-server")]));
+        assert!(!named("my-app", &[(LABEL_BEFORE_1_26, COMPONENT)]));
+        assert!(!named("kube-apiserver-abc", &[]));
+        assert!(!named("kube-controller-manager", &[]));
+    }
+
+    #[test]
+    fn an_identity_is_read_whole() {
+        let mut lease = lease(5.0);
+        lease.metadata.namespace = NAMESPACE.into();
+        lease.metadata.creation_timestamp = Some(instant(-100.0));
+        lease.metadata.labels.insert(HOST_NAME_LABEL.into(), "cp-1".into());
+        lease.metadata.annotations.insert(PEER_ADDRESS_ANNOTATION.into(), "192.0.2.1:6443".into());
+        let identity = Identity::from_lease(&lease, now()).unwrap();
+        assert_eq!(identity.identity, "apiserver-abc");
+        assert_eq!(identity.holder_uuid.as_deref(), Some("0f8f"));
+        assert_eq!(identity.called(), "cp-1");
+        assert_eq!(identity.peer_address.as_deref(), Some("192.0.2.1:6443"));
+        assert_eq!(identity.started, Some(instant(-100.0)));
+        for name in ["cp-1", "apiserver-abc"] {
+            assert!(identity.answers_to(name));
+        }
+        assert!(!identity.answers_to("cp-2"));
+        assert!(!identity.answers_to(""));
+    }
+
+    #[test]
+    fn a_lease_without_host_name_or_holder_is_called_by_its_name() {
+        let mut lease = lease(5.0);
+        lease.spec.holder_identity = None;
+        let identity = Identity::from_lease(&lease, now()).unwrap();
+        assert_eq!(identity.called(), "apiserver-abc");
+        assert_eq!(identity.holder_uuid, None);
+    }
+}

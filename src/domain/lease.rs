@@ -1,0 +1,38 @@
+//! The parts of a Lease that the rules look at.
+//!
+//! Objects are read into these instead of the full API types: `managedFields`, the larger half of
+//! every object, is skipped, and nothing here can be written back by mistake with fields missing.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::LeaseSpec;
+use serde::Deserialize;
+
+/// What identifies an object and describes it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Metadata {
+    pub name: String,
+    pub namespace: String,
+    pub uid: String,
+    pub resource_version: String,
+    pub creation_timestamp: Option<Timestamp>,
+    pub labels: BTreeMap<String, String>,
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// A `coordination.k8s.io` Lease.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Lease {
+    pub metadata: Metadata,
+    pub spec: LeaseSpec,
+}
+
+impl Lease {
+    /// When the holder last renewed.
+    pub fn renewed(&self) -> Option<Timestamp> {
+        self.spec.renew_time.as_ref().map(|time| time.0)
+    }
+}

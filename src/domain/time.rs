@@ -1,0 +1,152 @@
+//! The time model, written down once.
+//!
+//! Two clocks matter and are never mixed:
+//!
+//! * **The server's wall clock** ([`ServerTime`]). Everything the API stores (`renewTime`,
+//!   `creationTimestamp`) is compared with it. This machine's wall clock may be wrong by minutes;
+//!   [`Skew`] learns by how much from the `Date` header that every response carries.
+//! * **The local monotonic clock** ([`std::time::Instant`]), for time-outs and for how long this
+//!   process has waited. It never meets a timestamp of the API.
+//!
+//! A `Date` header is cut to whole seconds and was made at an unknown moment between sending the
+//! request and receiving the answer. So one response does not tell the offset but an interval that
+//! holds it, and further responses narrow it. While that interval contains zero there is no
+//! evidence that the clocks differ, and the local clock, which has the finer resolution, is used
+//! as it is.
+
+use jiff::{SignedDuration, Timestamp};
+
+/// From this difference on, the user is told that the clocks disagree.
+pub const SKEW_WORTH_A_WARNING: SignedDuration = SignedDuration::from_secs(3);
+
+/// An instant of the API server's wall clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ServerTime(pub Timestamp);
+
+impl ServerTime {
+    /// How long ago `earlier` was; negative when it lies in the future.
+    pub fn since(self, earlier: Timestamp) -> SignedDuration {
+        self.0.duration_since(earlier)
+    }
+}
+
+/// What is known of `server clock - local clock`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Skew {
+    bounds: Option<(SignedDuration, SignedDuration)>,
+}
+
+impl Skew {
+    /// Takes in one response: when it was asked for and received by the local wall clock, and the
+    /// `Date` it carries.
+    ///
+    /// An interval that contradicts what was learned before means that a clock was set, or that
+    /// another server answered: the newest one is then believed.
+    #[must_use]
+    pub fn observe(self, sent: Timestamp, received: Timestamp, date: Timestamp) -> Self {
+        let low = date.duration_since(received);
+        let high = date.duration_since(sent) + SignedDuration::from_secs(1);
+        let narrowed = self.bounds.map(|(l, h)| (l.max(low), h.min(high)));
+        Self {
+            bounds: Some(match narrowed {
+                Some((l, h)) if l <= h => (l, h),
+                _ => (low, high),
+            }),
+        }
+    }
+
+    /// The best guess at `server clock - local clock`; zero without evidence of a difference.
+    pub fn offset(self) -> SignedDuration {
+        match self.bounds {
+            Some((low, high)) if low > SignedDuration::ZERO || high < SignedDuration::ZERO => {
+                (low + high) / 2
+            }
+            _ => SignedDuration::ZERO,
+        }
+    }
+
+    /// The offset, if it is large enough to be worth a warning.
+    pub fn worth_a_warning(self) -> Option<SignedDuration> {
+        Some(self.offset()).filter(|offset| offset.abs() >= SKEW_WORTH_A_WARNING)
+    }
+
+    /// The server's time at the local instant `now`.
+    pub fn server_time(self, now: Timestamp) -> ServerTime {
+        // Saturating: a server that claims the year 9999 is wrong, not a reason to stop.
+        ServerTime(now.saturating_add(self.offset()).unwrap_or(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(seconds: f64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_secs_f64(1_000_000.0 + seconds)
+    }
+
+    #[test]
+    fn clocks_that_may_agree_are_taken_to_agree() {
+        let skew = Skew::default().observe(at(0.4), at(0.5), at(0.0));
+        assert_eq!(skew.offset(), SignedDuration::ZERO);
+        assert_eq!(skew.worth_a_warning(), None);
+    }
+
+    #[test]
+    fn an_hour_is_seen_and_warned_of() {
+        for direction in [3600.0, -3600.0] {
+            let skew = Skew::default().observe(at(0.0), at(0.2), at(direction));
+            let error = skew.offset().as_secs_f64() - direction;
+            assert!(error.abs() <= 1.0, "off by {error}");
+            assert!(skew.worth_a_warning().is_some());
+        }
+    }
+
+    #[test]
+    fn later_answers_narrow_the_interval() {
+        let first = Skew::default().observe(at(0.0), at(2.0), at(10.0));
+        let second = first.observe(at(3.0), at(3.1), at(13.0));
+        assert_eq!(second.bounds, Some((SignedDuration::from_millis(9_900), SignedDuration::from_secs(11))));
+    }
+
+    #[test]
+    fn a_contradiction_starts_anew() {
+        let skew = Skew::default().observe(at(0.0), at(0.1), at(3600.0)).observe(at(1.0), at(1.1), at(1.0));
+        assert_eq!(skew.offset(), SignedDuration::ZERO);
+    }
+
+    #[test]
+    fn an_absurd_server_clock_does_not_overflow() {
+        let skew = Skew::default().observe(Timestamp::MIN, Timestamp::MIN, Timestamp::MAX);
+        assert_eq!(skew.server_time(Timestamp::MAX).0, Timestamp::MAX);
+    }
+
+    proptest! {
+        /// Whatever the true offset, the latency and the moment the server made its answer: the
+        /// guess is within half a second and half the latency of the truth, and never a false alarm.
+        #[test]
+        fn the_guess_is_near_the_truth(
+            offset_ms in -7_200_000_i64..7_200_000,
+            latency_ms in 0_i64..2_000,
+            made in 0.0_f64..1.0,
+            start_ms in 0_i64..100_000,
+        ) {
+            let ms = |n: i64| SignedDuration::from_millis(n);
+            let sent = at(0.0) + ms(start_ms);
+            let received = sent + ms(latency_ms);
+            #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
+            let served = sent + ms((latency_ms as f64 * made) as i64) + ms(offset_ms);
+            let date = Timestamp::from_second(served.as_second()).unwrap();
+            let skew = Skew::default().observe(sent, received, date);
+
+            let (low, high) = skew.bounds.unwrap();
+            prop_assert!(low <= ms(offset_ms) && ms(offset_ms) <= high);
+            let error = (skew.offset() - ms(offset_ms)).abs();
+            prop_assert!(error <= ms(1_000 + latency_ms), "off by {error:?}");
+            if offset_ms == 0 {
+                prop_assert_eq!(skew.offset(), SignedDuration::ZERO);
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Everything that can go wrong, and the one place that turns it into words, a hint for what to do
+//! next, and an exit code.
+
+use std::{fmt, io, time::Duration};
+
+use crate::exit::ExitCode;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The command line asks for something impossible.
+    #[error("{message}")]
+    Usage { message: String, hint: Option<String> },
+
+    /// There is no usable kubeconfig, or it cannot be read.
+    #[error("{message}")]
+    Kubeconfig { message: String, hint: Option<String> },
+
+    /// The credential plugin that the kubeconfig names did not give a credential.
+    #[error("{message}")]
+    Credential { message: String, hint: Option<String> },
+
+    /// Something that was asked for does not exist.
+    #[error("{message}")]
+    NotFound { message: String, hint: Option<String> },
+
+    /// No connection to the server.
+    #[error("cannot reach {server}: {cause}")]
+    Unreachable { server: String, cause: String },
+
+    /// The server took a connection but did not answer in time.
+    #[error("{server} did not answer within {}", humantime::format_duration(*after))]
+    NoAnswer { server: String, after: Duration },
+
+    /// The server does not know who we are.
+    #[error("{server} did not accept the credentials: {message}")]
+    Unauthenticated { server: String, message: String },
+
+    /// The server knows who we are and says no.
+    #[error("{message}")]
+    Forbidden { message: String, needs: Needs },
+
+    /// The server does not serve this API.
+    #[error("{server} does not serve {api}")]
+    NotServed { server: String, api: String },
+
+    /// Any other refusal of the server, in its own words.
+    #[error("{message}")]
+    Api { code: u16, reason: String, message: String },
+
+    /// An answer that is not what the API promises.
+    #[error("cannot read what {server} answered: {cause}")]
+    BadAnswer { server: String, cause: String },
+
+    /// Writing the output failed.
+    #[error("cannot write the output: {0}")]
+    Output(#[from] io::Error),
+
+    /// Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// The right that a request needs, to be named when it is missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Needs {
+    pub verbs: &'static str,
+    pub resource: String,
+    pub namespace: Option<String>,
+}
+
+impl fmt::Display for Needs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { verbs, resource, .. } = self;
+        let (kind, scope) = match &self.namespace {
+            Some(namespace) => ("role", format!(" -n {namespace}")),
+            None => ("clusterrole", String::new()),
+        };
+        write!(
+            f,
+            "an administrator can grant it with 'kubectl create {kind} lease-reader{scope} \
+             --verb={verbs} --resource={resource}' and a {kind}binding to you"
+        )
+    }
+}
+
+impl Error {
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::Usage { message: message.into(), hint: None }
+    }
+
+    /// The code that the process exits with.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Usage { .. } => ExitCode::Usage,
+            Self::NotFound { .. } => ExitCode::NotFound,
+            Self::Unauthenticated { .. } | Self::Forbidden { .. } | Self::Credential { .. } => {
+                ExitCode::Forbidden
+            }
+            Self::Interrupted => ExitCode::Interrupted,
+            // The reader went away (`… | head`): it has what it wanted.
+            Self::Output(cause) if cause.kind() == io::ErrorKind::BrokenPipe => ExitCode::Done,
+            Self::Kubeconfig { .. }
+            | Self::Unreachable { .. }
+            | Self::NoAnswer { .. }
+            | Self::NotServed { .. }
+            | Self::Api { .. }
+            | Self::BadAnswer { .. }
+            | Self::Output(_) => ExitCode::Failed,
+        }
+    }
+
+    /// What to do next, where there is something to say.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Usage { hint, .. }
+            | Self::Kubeconfig { hint, .. }
+            | Self::Credential { hint, .. }
+            | Self::NotFound { hint, .. } => hint.clone(),
+            Self::Unreachable { cause, .. } if cause.contains("certificate") => Some(
+                "the server's certificate is not signed by the cluster's certificate-authority, or not for \
+                 this name: check the context, or --certificate-authority and --tls-server-name"
+                    .into(),
+            ),
+            Self::Unreachable { .. } => Some(
+                "check that this is the cluster you mean (kubectl config current-context) and that its \
+                 control plane is up; --server tries another apiserver"
+                    .into(),
+            ),
+            Self::NoAnswer { .. } => {
+                Some("--request-timeout waits longer; --server tries another apiserver".into())
+            }
+            Self::Unauthenticated { .. } => {
+                Some("log in again, or check who you are with 'kubectl auth whoami'".into())
+            }
+            Self::Forbidden { needs, .. } => Some(needs.to_string()),
+            Self::NotServed { .. }
+            | Self::Api { .. }
+            | Self::BadAnswer { .. }
+            | Self::Output(_)
+            | Self::Interrupted => None,
+        }
+    }
+
+    /// Whether there is nothing to tell: the user pressed Ctrl-C, or the reader closed the pipe.
+    pub fn is_silent(&self) -> bool {
+        matches!(self, Self::Interrupted) || self.exit_code() == ExitCode::Done
+    }
+}
+
+/// The chain of causes in one line, without the repetitions that wrapping errors bring.
+pub(crate) fn causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut words: Vec<String> = Vec::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let text = error.to_string();
+        // Many an error quotes its cause at its end already.
+        if words.last().is_none_or(|outer| !outer.ends_with(&text)) {
+            words.push(text);
+        }
+        next = error.source();
+    }
+    words.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_error_has_its_exit_code() {
+        let server = || "https://127.0.0.1:6443".to_owned();
+        let message = String::new;
+        let needs = Needs { verbs: "list", resource: "leases.coordination.k8s.io".into(), namespace: None };
+        for (error, code) in [
+            (Error::usage("x"), 2),
+            (Error::Kubeconfig { message: message(), hint: None }, 1),
+            (Error::Credential { message: message(), hint: None }, 7),
+            (Error::NotFound { message: message(), hint: None }, 3),
+            (Error::Unreachable { server: server(), cause: message() }, 1),
+            (Error::NoAnswer { server: server(), after: Duration::from_secs(1) }, 1),
+            (Error::Unauthenticated { server: server(), message: message() }, 7),
+            (Error::Forbidden { message: message(), needs }, 7),
+            (Error::NotServed { server: server(), api: message() }, 1),
+            (Error::Api { code: 500, reason: message(), message: message() }, 1),
+            (Error::BadAnswer { server: server(), cause: message() }, 1),
+            (Error::Output(io::ErrorKind::StorageFull.into()), 1),
+            (Error::Output(io::ErrorKind::BrokenPipe.into()), 0),
+            (Error::Interrupted, 130),
+        ] {
+            assert_eq!(error.exit_code().code(), code, "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_missing_right_is_named_with_the_command_that_grants_it() {
+        let mut needs = Needs {
+            verbs: "list,watch",
+            resource: "leases.coordination.k8s.io".into(),
+            namespace: Some("kube-system".into()),
+        };
+        assert_eq!(
+            needs.to_string(),
+            "an administrator can grant it with 'kubectl create role lease-reader -n kube-system \
+             --verb=list,watch --resource=leases.coordination.k8s.io' and a rolebinding to you"
+        );
+        needs.namespace = None;
+        assert!(needs.to_string().contains("kubectl create clusterrole lease-reader --verb"));
+    }
+
+    #[test]
+    fn causes_are_said_once() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("connecting: {0}")]
+        struct Outer(#[source] io::Error);
+        let error = Outer(io::Error::other("refused"));
+        assert_eq!(causes(&error), "connecting: refused");
+    }
+}

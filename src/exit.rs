@@ -1,0 +1,97 @@
+//! The exit codes, the one table of them. Scripts rely on these: they are never renumbered.
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExitCode {
+    /// Done.
+    Done,
+    /// The API or something else failed.
+    Failed,
+    /// The command line is wrong.
+    Usage,
+    /// What was named does not exist.
+    NotFound,
+    /// Held by another, or the condition asked about is false.
+    Held,
+    /// Something changed between the look and the write.
+    LostRace,
+    /// Refused, or declined at the prompt.
+    Refused,
+    /// Not allowed, or not authenticated.
+    Forbidden,
+    /// The lease was lost while its command ran.
+    LeaseLost,
+    /// Waited as long as it was told to.
+    TimedOut,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+impl ExitCode {
+    pub const ALL: [Self; 11] = [
+        Self::Done,
+        Self::Failed,
+        Self::Usage,
+        Self::NotFound,
+        Self::Held,
+        Self::LostRace,
+        Self::Refused,
+        Self::Forbidden,
+        Self::LeaseLost,
+        Self::TimedOut,
+        Self::Interrupted,
+    ];
+
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::NotFound => 3,
+            Self::Held => 4,
+            Self::LostRace => 5,
+            Self::Refused => 6,
+            Self::Forbidden => 7,
+            Self::LeaseLost => 75, // EX_TEMPFAIL: try again later
+            Self::TimedOut => 124, // as timeout(1) does
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// What it means, as the README's table says it.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "API or other error",
+            Self::Usage => "usage",
+            Self::NotFound => "not found",
+            Self::Held => "held by another, or condition false",
+            Self::LostRace => "lost a race",
+            Self::Refused => "refused or declined",
+            Self::Forbidden => "forbidden or not authenticated",
+            Self::LeaseLost => "lease lost while running",
+            Self::TimedOut => "timed out",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_codes_are_those_that_scripts_rely_on() {
+        let codes: Vec<u8> = ExitCode::ALL.iter().map(|exit| exit.code()).collect();
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 75, 124, 130]);
+    }
+
+    #[test]
+    fn the_readme_has_the_same_table() {
+        let readme = include_str!("../README.md");
+        for exit in ExitCode::ALL {
+            let row = format!("| {} | {} |", exit.code(), exit.meaning());
+            assert!(readme.contains(&row), "README.md has no line '{row}'");
+        }
+    }
+}

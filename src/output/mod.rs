@@ -1,0 +1,15 @@
+//! The only place that writes.
+//!
+//! Commands hand over plain text, tones and documents; what reaches the terminal is made here, so
+//! that nothing a cluster stores can bring its own escape sequences.
+
+pub mod listing;
+pub mod printer;
+pub mod sanitise;
+pub mod screen;
+pub mod structured;
+pub mod table;
+
+pub use listing::{Change, Format, Item};
+pub use printer::Printer;
+pub use table::{Cell, Tone};

@@ -1,0 +1,142 @@
+//! The one door to stdout and stderr.
+//!
+//! stdout is for what can be piped: tables, documents, names. Everything said to the person (notes,
+//! warnings, errors, hints) goes to stderr.
+
+use std::{
+    collections::BTreeSet,
+    io::{self, IsTerminal as _, Write as _},
+};
+
+use anstream::ColorChoice;
+
+use super::{
+    listing::{Format, Item},
+    sanitise, structured,
+    table::{self, Tone},
+};
+use crate::{domain::time::ServerTime, error::Error, error::Result};
+
+/// Writes for one run of the program.
+pub struct Printer {
+    out: Box<dyn io::Write + Send>,
+    err: Box<dyn io::Write + Send>,
+    /// Whether stdout is a terminal, on which a watch may redraw.
+    terminal: bool,
+    colour_out: bool,
+    colour_err: bool,
+    warned: BTreeSet<String>,
+}
+
+impl Printer {
+    /// For the process's own streams; colour as the terminal, `NO_COLOR` and `CLICOLOR` say.
+    pub fn stdio() -> Self {
+        let (out, err) = (io::stdout(), io::stderr());
+        let colour = |choice| choice != ColorChoice::Never;
+        Self {
+            terminal: out.is_terminal(),
+            colour_out: colour(anstream::AutoStream::choice(&out)),
+            colour_err: colour(anstream::AutoStream::choice(&err)),
+            // On Windows this turns on, or stands in for, the terminal's escape sequences.
+            out: Box::new(anstream::AutoStream::auto(out)),
+            err: Box::new(anstream::AutoStream::auto(err)),
+            warned: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
+    pub(super) fn colour(&self) -> bool {
+        self.colour_out
+    }
+
+    /// Writes text that this module has made.
+    pub(super) fn write(&mut self, text: &str) -> Result<()> {
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()?;
+        Ok(())
+    }
+
+    /// A list of things, in the format asked for.
+    pub fn listing<I: Item>(
+        &mut self,
+        items: &[I],
+        format: Format,
+        headers: bool,
+        now: ServerTime,
+    ) -> Result<()> {
+        let text = match format {
+            Format::Table | Format::Wide => self.table(items, format, headers, now) + "\n",
+            Format::Name => names(items),
+            Format::Json | Format::Yaml => format.document(&Format::list(items, now)),
+        };
+        self.write(&text)
+    }
+
+    /// The one thing that was asked for by name.
+    pub fn single<I: Item>(
+        &mut self,
+        item: &I,
+        format: Format,
+        headers: bool,
+        now: ServerTime,
+    ) -> Result<()> {
+        match format {
+            Format::Json | Format::Yaml => {
+                let document = structured::document(I::KIND, item.document());
+                self.write(&format.document(&document))
+            }
+            _ => self.listing(std::slice::from_ref(item), format, headers, now),
+        }
+    }
+
+    pub(super) fn table<I: Item>(
+        &self,
+        items: &[I],
+        format: Format,
+        headers: bool,
+        now: ServerTime,
+    ) -> String {
+        let wide = format == Format::Wide;
+        let rows: Vec<_> = items.iter().map(|item| item.cells(now, wide)).collect();
+        table::render(headers.then(|| I::headers(wide)), &rows, self.colour_out)
+    }
+
+    /// Something worth knowing.
+    pub fn note(&mut self, message: &str) {
+        self.say("", Tone::Plain, message);
+    }
+
+    /// Something that may be wrong; each is said once.
+    pub fn warn(&mut self, message: &str) {
+        if self.warned.insert(message.to_owned()) {
+            self.say("warning: ", Tone::Doubtful, message);
+        }
+    }
+
+    /// What went wrong, and what to do next.
+    pub fn error(&mut self, error: &Error) {
+        if error.is_silent() {
+            return;
+        }
+        self.say("error: ", Tone::Bad, &error.to_string());
+        if let Some(hint) = error.hint() {
+            self.say("hint: ", Tone::Faint, &hint);
+        }
+    }
+
+    /// Lines after the first are indented, so that no message can pretend to be another one.
+    fn say(&mut self, label: &str, tone: Tone, message: &str) {
+        let lines: Vec<_> = message.lines().map(sanitise::line).collect();
+        let label = if label.is_empty() { String::new() } else { tone.paint(label, self.colour_err) };
+        // Where even stderr is gone there is nobody left to tell.
+        let _ = writeln!(self.err, "{label}{}", lines.join("\n  "));
+        let _ = self.err.flush();
+    }
+}
+
+pub(super) fn names<I: Item>(items: &[I]) -> String {
+    items.iter().fold(String::new(), |text, item| text + &sanitise::line(&item.resource()) + "\n")
+}

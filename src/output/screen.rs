@@ -1,0 +1,167 @@
+//! What `--watch` shows.
+//!
+//! On a terminal the table is redrawn in place, above a line that says how the connection is and
+//! below it the last few changes. In a pipe the first table is followed by a line for each change,
+//! and with `-o json|yaml|name` by a document or name for each.
+
+use std::{collections::VecDeque, fmt::Write as _};
+
+use console::{Term, truncate_str};
+
+use super::{
+    listing::{Change, Format, Item},
+    printer::{Printer, names},
+    structured,
+    table::Tone,
+};
+use crate::{domain::time::ServerTime, error::Result};
+
+/// How many changes stay on the screen.
+const LOG_LINES: usize = 5;
+
+/// How the connection is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Link {
+    Up,
+    /// Lost: what is shown is as of `since`.
+    Down {
+        since: ServerTime,
+        why: String,
+    },
+}
+
+/// The view of one watch.
+pub struct Screen<'a> {
+    printer: &'a mut Printer,
+    format: Format,
+    headers: bool,
+    /// How many lines of the terminal the last frame took.
+    drawn: usize,
+    begun: bool,
+    log: VecDeque<(ServerTime, Change)>,
+    told: Link,
+}
+
+impl<'a> Screen<'a> {
+    pub fn new(printer: &'a mut Printer, format: Format, headers: bool) -> Self {
+        Self { printer, format, headers, drawn: 0, begun: false, log: VecDeque::new(), told: Link::Up }
+    }
+
+    /// Shows the state of things and what led to it. The first call shows the beginning: its
+    /// changes, everything being new, are not told.
+    pub fn show<I: Item>(
+        &mut self,
+        items: &[I],
+        changes: &[(Change, &I)],
+        link: &Link,
+        summary: &str,
+        now: ServerTime,
+    ) -> Result<()> {
+        let first = !std::mem::replace(&mut self.begun, true);
+        let tabular = matches!(self.format, Format::Table | Format::Wide);
+        if tabular && self.printer.is_terminal() {
+            if !first {
+                self.log.extend(changes.iter().map(|(change, _)| (now, change.clone())));
+                self.log.drain(..self.log.len().saturating_sub(LOG_LINES));
+            }
+            return self.redraw(items, link, summary, now);
+        }
+        self.tell_of_link(link);
+        if first {
+            return self.begin(items, tabular, now);
+        }
+        for (change, item) in changes {
+            let text = if tabular {
+                change_line(change, &format!("{:.0}", now.0), false) + "\n"
+            } else {
+                self.document(*item, Some(change))
+            };
+            self.printer.write(&text)?;
+        }
+        Ok(())
+    }
+
+    fn begin<I: Item>(&mut self, items: &[I], tabular: bool, now: ServerTime) -> Result<()> {
+        if tabular {
+            return self.printer.listing(items, self.format, self.headers, now);
+        }
+        for item in items {
+            let text = self.document(item, None);
+            self.printer.write(&text)?;
+        }
+        Ok(())
+    }
+
+    /// One item of a stream of documents.
+    fn document<I: Item>(&self, item: &I, change: Option<&Change>) -> String {
+        if self.format == Format::Name {
+            return names(std::slice::from_ref(item));
+        }
+        let mut fields = item.document();
+        if let Some(change) = change {
+            fields.insert("change".into(), change.what.into());
+        }
+        let document = self.format.document(&structured::document(I::KIND, fields));
+        if self.format == Format::Yaml { format!("---\n{document}") } else { document }
+    }
+
+    fn tell_of_link(&mut self, link: &Link) {
+        if self.told == *link {
+            return;
+        }
+        match link {
+            Link::Up => self.printer.note("connected again"),
+            Link::Down { why, .. } => {
+                self.printer.note(&format!("connection lost, trying again: {why}"));
+            }
+        }
+        self.told = link.clone();
+    }
+
+    fn redraw<I: Item>(&mut self, items: &[I], link: &Link, summary: &str, now: ServerTime) -> Result<()> {
+        let (height, width) = Term::stdout().size();
+        let colour = self.printer.colour();
+
+        let mut below = vec![match link {
+            Link::Up => Tone::Faint.paint(&format!("{summary}; watching, Ctrl-C ends"), colour),
+            Link::Down { since, why } => Tone::Bad
+                .paint(&format!("connection lost, shown as of {:.0}, trying again: {why}", since.0), colour),
+        }];
+        let clock = |time: ServerTime| format!("{:.0}", time.0)[11..].to_owned();
+        below.extend(self.log.iter().map(|(time, change)| change_line(change, &clock(*time), colour)));
+
+        let table = self.printer.table(items, self.format, self.headers, now);
+        let mut lines: Vec<&str> = table.lines().collect();
+        let hidden_note;
+        let room = usize::from(height).saturating_sub(below.len() + 2).max(2);
+        if lines.len() > room {
+            hidden_note = format!("… and {} more", lines.len() - room + 1);
+            lines.truncate(room - 1);
+            lines.push(&hidden_note);
+        }
+        lines.push("");
+        lines.extend(below.iter().map(String::as_str));
+
+        let mut frame = String::new();
+        if self.drawn > 0 {
+            // Up to the first line of the last frame, then clear from there on.
+            let _ = write!(frame, "\x1b[{}A\r\x1b[J", self.drawn);
+        }
+        for line in &lines {
+            frame.push_str(&truncate_str(line, usize::from(width), "…"));
+            frame.push('\n');
+        }
+        self.drawn = lines.len();
+        self.printer.write(&frame)
+    }
+}
+
+fn change_line(change: &Change, time: &str, colour: bool) -> String {
+    let detail = Tone::Plain.paint(&change.detail, colour);
+    let line = format!(
+        "{time}   {}   {}   {detail}",
+        Tone::Plain.paint(&change.subject, colour),
+        change.tone.paint(change.what, colour),
+    );
+    line.trim_end().to_owned()
+}

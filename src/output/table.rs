@@ -1,0 +1,115 @@
+//! Tables as kubectl prints them: no borders, upper-case headers, colour only to mark a state.
+
+use comfy_table::{ContentArrangement, presets};
+use owo_colors::OwoColorize;
+
+use super::sanitise;
+
+/// What a piece of text means; the colour follows from it and says nothing that the word does not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tone {
+    #[default]
+    Plain,
+    Good,
+    Doubtful,
+    Bad,
+    Faint,
+}
+
+impl Tone {
+    /// `text` made harmless and, where colour is wanted, coloured.
+    pub fn paint(self, text: &str, colour: bool) -> String {
+        let text = sanitise::line(text);
+        if !colour {
+            return text.into_owned();
+        }
+        match self {
+            Self::Plain => text.into_owned(),
+            Self::Good => text.green().to_string(),
+            Self::Doubtful => text.yellow().to_string(),
+            Self::Bad => text.red().to_string(),
+            Self::Faint => text.dimmed().to_string(),
+        }
+    }
+}
+
+/// One field of a row: plain text that is made harmless when it is drawn.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cell {
+    pub text: String,
+    pub tone: Tone,
+}
+
+impl Cell {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), tone: Tone::Plain }
+    }
+
+    /// kubectl's word for a field that is not there.
+    pub fn or_none(text: Option<impl Into<String>>) -> Self {
+        text.map_or_else(|| Self::new("<none>"), Self::new)
+    }
+
+    #[must_use]
+    pub fn tone(self, tone: Tone) -> Self {
+        Self { tone, ..self }
+    }
+}
+
+/// Lays rows out below their headers, a line each, without the final line break.
+pub fn render(headers: Option<&[&str]>, rows: &[Vec<Cell>], colour: bool) -> String {
+    let mut table = comfy_table::Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    if let Some(headers) = headers {
+        table.set_header(headers);
+    }
+    for row in rows {
+        // A cell without width would be laid out as no cell at all.
+        table.add_row(row.iter().map(|cell| match cell.text.as_str() {
+            "" => "<none>".to_owned(),
+            text => cell.tone.paint(text, colour),
+        }));
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 3));
+    }
+    table.trim_fmt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> Vec<Vec<Cell>> {
+        vec![
+            vec![Cell::new("cp-1"), Cell::new("alive").tone(Tone::Good)],
+            vec![Cell::new("control-plane-2"), Cell::new("late").tone(Tone::Doubtful)],
+        ]
+    }
+
+    #[test]
+    fn looks_like_kubectl() {
+        assert_eq!(
+            render(Some(&["HOST", "STATE"]), &rows(), false),
+            "HOST              STATE\ncp-1              alive\ncontrol-plane-2   late"
+        );
+        assert_eq!(render(None, &rows(), false), "cp-1              alive\ncontrol-plane-2   late");
+    }
+
+    #[test]
+    fn colour_does_not_disturb_the_columns() {
+        let coloured = render(Some(&["HOST", "STATE"]), &rows(), true);
+        assert!(coloured.contains("\x1b[32malive"));
+        let plain = console::strip_ansi_codes(&coloured).into_owned();
+        assert_eq!(plain, render(Some(&["HOST", "STATE"]), &rows(), false));
+    }
+
+    #[test]
+    fn a_cell_cannot_break_out_of_its_line() {
+        let rows = vec![vec![Cell::new("a\nb\x1b[2J"), Cell::new("x")], vec![Cell::new(""), Cell::new("y")]];
+        let text = render(None, &rows, true);
+        assert_eq!(text.lines().count(), 2);
+        assert!(!text.contains('\x1b'));
+        assert!(text.ends_with("<none>             y"), "{text}");
+    }
+}

@@ -1,0 +1,522 @@
+//! A real control plane on this machine: etcd, any number of kube-apiservers, each on a host name
+//! of its own, and kube-controller-managers with coordinated leader election.
+//!
+//! Every server is a folder with a script `run`, its log and its `pid`, so that what runs can be
+//! looked at, ended and started again by hand. Nothing outlives the process that started it: a
+//! guardian holds the other end of a pipe, and ends every server and removes the folder when that
+//! pipe closes, which it does after a panic, Ctrl-C or `kill -9` too.
+
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
+
+pub mod certificates;
+
+use std::{
+    fs,
+    net::TcpListener,
+    os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use certificates::Authority;
+
+const READY_WITHIN: Duration = Duration::from_secs(90);
+
+/// Controllers that the tests need: what cleans up after them, and what acts on pods and nodes.
+const CONTROLLERS: &str = "namespace-controller,serviceaccount-controller,garbage-collector-controller,\
+    statefulset-controller,replicaset-controller,pod-garbage-collector-controller,\
+    node-lifecycle-controller,taint-eviction-controller,disruption-controller";
+
+/// What to start.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    pub apiservers: usize,
+    pub managers: usize,
+    /// Further flags for every kube-apiserver.
+    pub apiserver_flags: Vec<String>,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self { apiservers: 1, managers: 0, apiserver_flags: Vec::new() }
+    }
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum User {
+    Admin,
+    /// May do nothing.
+    Nobody,
+    /// May do what `docs/rbac.yaml` grants, and no more.
+    Reader,
+}
+
+impl User {
+    const ALL: [Self; 3] = [Self::Admin, Self::Nobody, Self::Reader];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::Nobody => "nobody",
+            Self::Reader => "reader",
+        }
+    }
+}
+
+/// One server process, or a loop that keeps one running.
+pub struct Server {
+    pub name: String,
+    folder: PathBuf,
+    child: Option<Child>,
+}
+
+impl Server {
+    fn start(&mut self) {
+        assert!(self.child.is_none(), "{} runs already", self.name);
+        let log = fs::File::options().create(true).append(true).open(self.folder.join("log")).unwrap();
+        let child = Command::new(self.folder.join("run"))
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .process_group(0)
+            .spawn()
+            .unwrap_or_else(|error| panic!("{} does not start: {error}", self.name));
+        self.child = Some(child);
+    }
+
+    /// Ends it as a crash or a power cut would.
+    pub fn kill(&mut self) {
+        self.end("-KILL");
+    }
+
+    /// Ends it in order.
+    pub fn stop(&mut self) {
+        self.end("-TERM");
+    }
+
+    fn end(&mut self, signal: &str) {
+        let mut child = self.child.take().unwrap_or_else(|| panic!("{} does not run", self.name));
+        let group = format!("-{}", child.id());
+        assert!(Command::new("kill").args([signal, "--", &group]).status().unwrap().success());
+        child.wait().unwrap();
+        for file in ["group", "pid"] {
+            let _ = fs::remove_file(self.folder.join(file));
+        }
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.child.as_mut().is_none_or(|child| child.try_wait().unwrap().is_some())
+    }
+
+    fn log_tail(&self) -> String {
+        let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+        let lines: Vec<_> = log.lines().collect();
+        lines[lines.len().saturating_sub(15)..].join("\n")
+    }
+}
+
+/// A running control plane; dropping it ends it.
+pub struct ControlPlane {
+    pub folder: PathBuf,
+    pub assets: PathBuf,
+    pub apiservers: Vec<Server>,
+    pub managers: Vec<Server>,
+    etcd: Server,
+    ports: Vec<u16>,
+    authority: Authority,
+    guardian: Child,
+}
+
+impl ControlPlane {
+    /// Starts one and waits until every kube-apiserver is ready.
+    pub fn start(shape: &Shape) -> Self {
+        let folder = std::env::temp_dir().join(format!("kubectl-lease-{}-{}", std::process::id(), random()));
+        Self::start_in(&folder, shape)
+    }
+
+    pub fn start_in(folder: &Path, shape: &Shape) -> Self {
+        let assets = assets();
+        fs::create_dir_all(folder).unwrap();
+        let folder = folder.canonicalize().unwrap();
+        let guardian = guard(&folder);
+        let authority = Authority::new(&folder);
+        let isolation = HostNames::detect();
+        let apiservers =
+            if isolation == HostNames::Shared { shape.apiservers.min(1) } else { shape.apiservers };
+        if apiservers < shape.apiservers {
+            eprintln!(
+                "This machine cannot give each kube-apiserver a host name of its own (unshare --uts): \
+                 starting one instead of {}.",
+                shape.apiservers
+            );
+        }
+        authority.issue("server", "kubernetes", &[], true);
+        authority.issue("peer", "system:kube-apiserver", &["system:masters"], false);
+        authority.issue("admin", "admin", &["system:masters"], false);
+        authority.issue("nobody", "nobody", &[], false);
+        authority.issue("reader", "reader", &[], false);
+        authority.issue("manager", "system:kube-controller-manager", &[], false);
+        fs::write(folder.join("audit-policy.yaml"), AUDIT_POLICY).unwrap();
+
+        let [client_port, peer_port] = [free_port(), free_port()];
+        let server = |name: String| Server { folder: folder.join(&name), name, child: None };
+        let mut plane = Self {
+            assets,
+            etcd: server("etcd".into()),
+            apiservers: (1..=apiservers).map(|n| server(format!("cp-{n}"))).collect(),
+            managers: (1..=shape.managers).map(|n| server(format!("manager-{n}"))).collect(),
+            ports: (0..apiservers).map(|_| free_port()).collect(),
+            folder,
+            authority,
+            guardian,
+        };
+
+        let etcd = format!("http://127.0.0.1:{client_port}");
+        plane.write_run(&plane.etcd, None, &plane.etcd_command(&etcd, peer_port));
+        for (server, port) in plane.apiservers.iter().zip(&plane.ports) {
+            let command = plane.apiserver_command(server, &etcd, *port, &shape.apiserver_flags);
+            plane.write_run(server, Some((isolation, &server.name)), &command);
+        }
+        for (n, server) in plane.managers.iter().enumerate() {
+            let kubeconfig = plane.write_kubeconfig("manager", n % apiservers);
+            let command = plane.manager_command(server, &kubeconfig);
+            plane.write_run(server, Some((isolation, &format!("cp-{}", n + 1))), &command);
+        }
+        for user in User::ALL {
+            for n in 0..apiservers {
+                plane.write_kubeconfig(user.name(), n);
+            }
+        }
+
+        plane.etcd.start();
+        for server in &mut plane.apiservers {
+            server.start();
+        }
+        for n in 0..apiservers {
+            plane.wait_ready(n);
+        }
+        for server in &mut plane.managers {
+            server.start();
+        }
+        let rbac = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/rbac.yaml");
+        plane.kubectl(&["apply", "-f", rbac]);
+        plane.kubectl(&[
+            "create",
+            "rolebinding",
+            "reader",
+            "-n",
+            "kube-system",
+            "--role=kubectl-lease-apiservers",
+            "--user=reader",
+        ]);
+        plane
+    }
+
+    /// A kubeconfig for `user` that talks to the `n`th kube-apiserver.
+    pub fn kubeconfig(&self, user: User, n: usize) -> PathBuf {
+        self.folder.join(format!("{}-{}.kubeconfig", user.name(), n + 1))
+    }
+
+    /// A kubeconfig for an administrator whom nobody else is, to be found in the audit log.
+    pub fn unique_admin(&self) -> (String, PathBuf) {
+        let name = format!("admin-{}", random());
+        self.authority.issue(&name, &name, &["system:masters"], false);
+        let kubeconfig = self.write_kubeconfig(&name, 0);
+        (name, kubeconfig)
+    }
+
+    pub fn url(&self, n: usize) -> String {
+        format!("https://127.0.0.1:{}", self.ports[n])
+    }
+
+    pub fn authority_file(&self) -> PathBuf {
+        self.folder.join("ca.crt")
+    }
+
+    /// What `user` asked of the first kube-apiserver, as `VERB URI`, in its own audit log.
+    pub fn audited(&self, user: &str) -> Vec<String> {
+        let log = fs::read_to_string(self.folder.join("cp-1").join("audit.log")).unwrap();
+        log.lines()
+            .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+            .filter(|event| event["user"]["username"] == user)
+            .map(|event| {
+                format!("{} {}", event["verb"].as_str().unwrap(), event["requestURI"].as_str().unwrap())
+            })
+            .collect()
+    }
+
+    /// Runs the real kubectl as the administrator; its failure is the test's.
+    pub fn kubectl(&self, args: &[&str]) -> String {
+        let output = Command::new(self.assets.join("kubectl"))
+            .args(args)
+            .env("KUBECONFIG", self.kubeconfig(User::Admin, 0))
+            .env("HOME", &self.folder)
+            .output()
+            .unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert!(output.status.success(), "kubectl {args:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    /// `kubectl apply` of a manifest.
+    pub fn apply(&self, manifest: &serde_json::Value) {
+        let file = self.folder.join(format!("manifest-{}.json", random()));
+        fs::write(&file, manifest.to_string()).unwrap();
+        self.kubectl(&["apply", "-f", file.to_str().unwrap()]);
+        fs::remove_file(file).unwrap();
+    }
+
+    /// Starts the `n`th kube-apiserver again and waits until it is ready.
+    pub fn restart_apiserver(&mut self, n: usize) {
+        self.apiservers[n].start();
+        self.wait_ready(n);
+    }
+
+    fn wait_ready(&mut self, n: usize) {
+        let deadline = Instant::now() + READY_WITHIN;
+        let url = format!("{}/readyz", self.url(n));
+        let certificate = |suffix: &str| self.folder.join(format!("admin.{suffix}"));
+        loop {
+            let answer = Command::new("curl")
+                .args(["--silent", "--max-time", "5", "--cacert"])
+                .arg(self.authority_file())
+                .arg("--cert")
+                .arg(certificate("crt"))
+                .arg("--key")
+                .arg(certificate("key"))
+                .arg(&url)
+                .output()
+                .expect("curl is needed to see when a kube-apiserver is ready");
+            if answer.stdout == b"ok" {
+                return;
+            }
+            for server in [&mut self.etcd, &mut self.apiservers[n]] {
+                assert!(!server.has_ended(), "{} ended:\n{}", server.name, server.log_tail());
+            }
+            assert!(Instant::now() < deadline, "not ready in time:\n{}", self.apiservers[n].log_tail());
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    fn etcd_command(&self, client: &str, peer_port: u16) -> Vec<String> {
+        let peer = format!("http://127.0.0.1:{peer_port}");
+        words(&[
+            &self.asset("etcd"),
+            &format!("--data-dir={}/data", self.etcd.folder.display()),
+            &format!("--listen-client-urls={client}"),
+            &format!("--advertise-client-urls={client}"),
+            &format!("--listen-peer-urls={peer}"),
+            &format!("--initial-advertise-peer-urls={peer}"),
+            &format!("--initial-cluster=default={peer}"),
+            // It is thrown away: nothing has to survive a power cut.
+            "--unsafe-no-fsync",
+            "--log-level=warn",
+        ])
+    }
+
+    fn apiserver_command(&self, server: &Server, etcd: &str, port: u16, flags: &[String]) -> Vec<String> {
+        let own = server.folder.display();
+        let common = self.folder.display();
+        let mut command = words(&[
+            &self.asset("kube-apiserver"),
+            &format!("--etcd-servers={etcd}"),
+            &format!("--secure-port={port}"),
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            "--endpoint-reconciler-type=none",
+            &format!("--cert-dir={own}"),
+            &format!("--tls-cert-file={common}/server.crt"),
+            &format!("--tls-private-key-file={common}/server.key"),
+            &format!("--client-ca-file={common}/ca.crt"),
+            "--service-account-issuer=https://kubernetes.default.svc",
+            &format!("--service-account-key-file={common}/service-account.pub"),
+            &format!("--service-account-signing-key-file={common}/service-account.key"),
+            "--authorization-mode=Node,RBAC",
+            "--service-cluster-ip-range=10.0.0.0/24",
+            "--disable-admission-plugins=ServiceAccount",
+            "--feature-gates=CoordinatedLeaderElection=true",
+            "--runtime-config=coordination.k8s.io/v1beta1=true",
+            &format!("--audit-policy-file={common}/audit-policy.yaml"),
+            &format!("--audit-log-path={own}/audit.log"),
+            "--audit-log-maxsize=1000",
+            // What an apiserver cannot serve itself it asks of its peers.
+            &format!("--peer-ca-file={common}/ca.crt"),
+            "--peer-advertise-ip=127.0.0.1",
+            &format!("--peer-advertise-port={port}"),
+            &format!("--proxy-client-cert-file={common}/peer.crt"),
+            &format!("--proxy-client-key-file={common}/peer.key"),
+            &format!("--requestheader-client-ca-file={common}/ca.crt"),
+            "--requestheader-allowed-names=system:kube-apiserver",
+            "--requestheader-username-headers=X-Remote-User",
+            "--requestheader-group-headers=X-Remote-Group",
+            "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        ]);
+        command.extend(flags.iter().cloned());
+        command
+    }
+
+    fn manager_command(&self, server: &Server, kubeconfig: &Path) -> Vec<String> {
+        let kubeconfig = kubeconfig.display();
+        let common = self.folder.display();
+        words(&[
+            &self.asset("kube-controller-manager"),
+            &format!("--kubeconfig={kubeconfig}"),
+            &format!("--authentication-kubeconfig={kubeconfig}"),
+            &format!("--authorization-kubeconfig={kubeconfig}"),
+            "--bind-address=127.0.0.1",
+            "--secure-port=0",
+            &format!("--cert-dir={}", server.folder.display()),
+            "--leader-elect",
+            "--feature-gates=CoordinatedLeaderElection=true",
+            "--use-service-account-credentials=true",
+            &format!("--service-account-private-key-file={common}/service-account.key"),
+            &format!("--root-ca-file={common}/ca.crt"),
+            &format!("--controllers={CONTROLLERS}"),
+        ])
+    }
+
+    /// Writes the script that is the server: run in its own host name, and for a controller manager,
+    /// which exits when it loses the lead, again and again as a kubelet would.
+    fn write_run(&self, server: &Server, host: Option<(HostNames, &str)>, command: &[String]) {
+        let command = command.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" \\\n  ");
+        let isolated = match host {
+            Some((isolation, name)) => isolation.wrap(name) + &command,
+            None => command,
+        };
+        let file = |name: &str| quote(&server.folder.join(name).display().to_string());
+        let (group, pid) = (file("group"), file("pid"));
+        let script = if server.name.starts_with("manager") {
+            format!(
+                "#!/bin/sh\necho $$ >{group}\nwhile :; do\n{isolated} &\necho $! >{pid}\nwait $!\nsleep 1\ndone\n"
+            )
+        } else {
+            format!("#!/bin/sh\necho $$ >{group}\necho $$ >{pid}\nexec {isolated}\n")
+        };
+        fs::create_dir_all(&server.folder).unwrap();
+        let run = server.folder.join("run");
+        fs::write(&run, script).unwrap();
+        fs::set_permissions(&run, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn write_kubeconfig(&self, user: &str, n: usize) -> PathBuf {
+        let path = self.folder.join(format!("{user}-{}.kubeconfig", n + 1));
+        let config = serde_json::json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "sandbox",
+            "clusters": [{ "name": "sandbox", "cluster": {
+                "server": self.url(n), "certificate-authority": self.authority_file() } }],
+            "users": [{ "name": user, "user": {
+                "client-certificate": self.folder.join(format!("{user}.crt")),
+                "client-key": self.folder.join(format!("{user}.key")) } }],
+            "contexts": [{ "name": "sandbox", "context": { "cluster": "sandbox", "user": user } }],
+        });
+        fs::write(&path, serde_json::to_string_pretty(&config).unwrap()).unwrap();
+        path
+    }
+
+    fn asset(&self, name: &str) -> String {
+        self.assets.join(name).display().to_string()
+    }
+}
+
+impl Drop for ControlPlane {
+    fn drop(&mut self) {
+        // The same way out as after a crash: the pipe closes and the guardian cleans up.
+        drop(self.guardian.stdin.take());
+        let _ = self.guardian.wait();
+        for server in self.apiservers.iter_mut().chain(&mut self.managers).chain([&mut self.etcd]) {
+            if let Some(mut child) = server.child.take() {
+                let _ = child.wait();
+            }
+        }
+    }
+}
+
+/// How servers on one machine get host names of their own: an identity is a hash of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HostNames {
+    Root,
+    UserNamespace,
+    /// Not possible here: all share the machine's.
+    Shared,
+}
+
+impl HostNames {
+    fn detect() -> Self {
+        [Self::Root, Self::UserNamespace].into_iter().find(|way| way.works()).unwrap_or(Self::Shared)
+    }
+
+    fn works(self) -> bool {
+        let probe = format!("{} true", self.wrap("probe"));
+        let run = Command::new("sh").args(["-c", &probe]).stderr(Stdio::null()).status();
+        run.is_ok_and(|status| status.success())
+    }
+
+    fn wrap(self, host: &str) -> String {
+        let flags = match self {
+            Self::Root => "--uts",
+            Self::UserNamespace => "--user --map-root-user --uts",
+            Self::Shared => return String::new(),
+        };
+        format!("unshare {flags} sh -c 'echo {host} >/proc/sys/kernel/hostname && exec \"$@\"' sh \\\n  ")
+    }
+}
+
+const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules:
+- level: Metadata
+";
+
+/// Ends every server below `folder` and removes it when its standard input closes.
+fn guard(folder: &Path) -> Child {
+    const SCRIPT: &str = r#"
+        trap '' INT TERM HUP
+        cat >/dev/null
+        for pid in "$1"/*/group "$1"/*/pid; do
+            [ -f "$pid" ] || continue
+            kill -KILL -- "-$(cat "$pid")" || kill -KILL "$(cat "$pid")"
+        done 2>/dev/null
+        sleep 0.2
+        rm -rf "$1"
+    "#;
+    Command::new("sh")
+        .args(["-c", SCRIPT, "guardian"])
+        .arg(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .unwrap()
+}
+
+/// The folder with the binaries, built where they are missing.
+fn assets() -> PathBuf {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/control-plane/build");
+    let output = Command::new(script).stderr(Stdio::inherit()).output().unwrap();
+    assert!(output.status.success(), "the control plane could not be built");
+    PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn quote(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// A few characters that no other test has.
+pub fn random() -> String {
+    use std::hash::{BuildHasher as _, RandomState};
+    format!("{:08x}", RandomState::new().hash_one(Instant::now()) >> 32)
+}
