@@ -48,7 +48,7 @@ pub enum Error {
 
     /// Any other refusal of the server, in its own words.
     #[error("{message}")]
-    Api { code: u16, reason: String, message: String },
+    Api { code: u16, reason: String, message: String, retry_after: Option<Duration> },
 
     /// An answer that is not what the API promises.
     #[error("cannot read what {server} answered: {cause}")]
@@ -184,7 +184,7 @@ mod tests {
             (Error::Unauthenticated { server: server(), message: message() }, 7),
             (Error::Forbidden { message: message(), needs }, 7),
             (Error::NotServed { server: server(), api: message() }, 1),
-            (Error::Api { code: 500, reason: message(), message: message() }, 1),
+            (Error::Api { code: 500, reason: message(), message: message(), retry_after: None }, 1),
             (Error::BadAnswer { server: server(), cause: message() }, 1),
             (Error::Output(io::ErrorKind::StorageFull.into()), 1),
             (Error::Output(io::ErrorKind::BrokenPipe.into()), 0),

@@ -111,7 +111,7 @@ impl Cluster {
     /// Lists objects in one request.
     pub async fn list<T: serde::de::DeserializeOwned>(&self, query: &Query) -> Result<List<T>> {
         let request = query.list_request().map_err(|error| unbuildable(&error))?;
-        let body = self.call(request, &query.needs("list")).await?;
+        let body = self.call(&request, &query.needs("list")).await?;
         serde_json::from_slice(&body)
             .map_err(|error| Error::BadAnswer { server: self.server.clone(), cause: error.to_string() })
     }
@@ -123,7 +123,7 @@ impl Cluster {
         version: &str,
     ) -> Result<http::Response<kube::client::Body>> {
         let request = query.watch_request(version).map_err(|error| unbuildable(&error))?;
-        self.bounded(self.send(request, &query.needs("list,watch"))).await
+        self.open(&request, &query.needs("list,watch")).await
     }
 }
 

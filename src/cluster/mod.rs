@@ -1,8 +1,8 @@
 //! All Kubernetes I/O.
 //!
-//! [`Cluster`] is the one door to the network. Every request goes through [`Cluster::send`], which
-//! bounds it in time, repeats only reads and only a few times, learns the server's clock from the
-//! answer, and turns what goes wrong into an [`Error`] that can be shown to a person.
+//! [`Cluster`] is the one door to the network. Every request is bounded in time and repeated only if
+//! it is a read, and only a few times. The door learns the server's clock from each answer and turns
+//! what goes wrong into an [`Error`] that can be shown to a person.
 
 mod api;
 pub mod config;
@@ -101,57 +101,68 @@ impl Cluster {
     }
 
     /// Sends a request and reads the whole answer, within the time-out.
-    async fn call(&self, request: Request<Vec<u8>>, needs: &Needs) -> Result<Vec<u8>> {
-        self.bounded(async {
+    async fn call(&self, request: &Request<Vec<u8>>, needs: &Needs) -> Result<Vec<u8>> {
+        self.persistently(request.method(), async || {
             let response = self.send(request, needs).await?;
             let body = response.into_body().collect().await;
-            let body = body
-                .map_err(|error| Error::Unreachable { server: self.server.clone(), cause: causes(&error) })?;
-            Ok(body.to_bytes().into())
+            Ok(body.map_err(|error| self.unreachable(&error))?.to_bytes().into())
         })
         .await
     }
 
-    /// Sends a request, and a read again if that may help. The body of the answer is still to come.
-    async fn send(&self, request: Request<Vec<u8>>, needs: &Needs) -> Result<Response<Body>> {
-        let attempts = if request.method() == Method::GET { READ_ATTEMPTS } else { 1 };
-        let mut pause = FIRST_PAUSE;
-        for attempt in 1.. {
-            let outcome = self.send_once(&request).await;
-            let wait = match &outcome {
-                Ok(response) => match response.status() {
-                    StatusCode::TOO_MANY_REQUESTS
-                    | StatusCode::SERVICE_UNAVAILABLE
-                    | StatusCode::GATEWAY_TIMEOUT => Some(retry_after(response).unwrap_or(pause)),
-                    StatusCode::UNAUTHORIZED if attempt == 1 => match &self.credential {
-                        Some(credential) if credential.renew().await? => Some(Duration::ZERO),
-                        _ => None,
-                    },
-                    _ => None,
-                },
-                Err(Error::Unreachable { .. }) => Some(pause),
-                Err(_) => None,
-            };
-            match wait {
-                Some(wait) if attempt < attempts && wait <= LONGEST_PAUSE => tokio::time::sleep(wait).await,
-                _ => return self.judge(outcome?, needs).await,
-            }
-            pause *= 3;
-        }
-        unreachable!("the last attempt returns")
+    /// Sends a request and leaves the body of the answer, a stream without end, to the caller.
+    async fn open(&self, request: &Request<Vec<u8>>, needs: &Needs) -> Result<Response<Body>> {
+        self.persistently(request.method(), async || self.send(request, needs).await).await
     }
 
-    async fn send_once(&self, request: &Request<Vec<u8>>) -> Result<Response<Body>> {
+    /// Does something within the time-out, and if it is a read, again where that may help.
+    async fn persistently<T>(&self, method: &Method, work: impl AsyncFn() -> Result<T>) -> Result<T> {
+        let attempts = if method == Method::GET { READ_ATTEMPTS } else { 1 };
+        let persist = async {
+            let mut pause = FIRST_PAUSE;
+            let mut attempt = 1;
+            loop {
+                let error = match work().await {
+                    Ok(done) => return Ok(done),
+                    Err(error) => error,
+                };
+                let wait = match &error {
+                    Error::Api { code: 429 | 503 | 504, retry_after, .. } => retry_after.unwrap_or(pause),
+                    // A certificate does not get better by asking again.
+                    Error::Unreachable { cause, .. } if !cause.contains("certificate") => pause,
+                    Error::Unauthenticated { .. } if attempt == 1 => match &self.credential {
+                        Some(credential) if credential.renew().await? => Duration::ZERO,
+                        _ => return Err(error),
+                    },
+                    _ => return Err(error),
+                };
+                if attempt >= attempts || wait > LONGEST_PAUSE {
+                    return Err(error);
+                }
+                tokio::time::sleep(wait).await;
+                attempt += 1;
+                pause *= 3;
+            }
+        };
+        match self.request_timeout {
+            None => persist.await,
+            Some(after) => tokio::time::timeout(after, persist)
+                .await
+                .unwrap_or_else(|_| Err(Error::NoAnswer { server: self.server.clone(), after })),
+        }
+    }
+
+    /// Sends a request once. The body of the answer is still to come.
+    async fn send(&self, request: &Request<Vec<u8>>, needs: &Needs) -> Result<Response<Body>> {
         let mut request = request.clone();
         if let Some(credential) = &self.credential {
             credential.authorise(request.headers_mut()).await?;
         }
         let sent = Timestamp::now();
-        let response = self.client.send(request.map(Body::from)).await.map_err(|error| {
-            Error::Unreachable { server: self.server.clone(), cause: connection_failure(&error) }
-        })?;
+        let response = self.client.send(request.map(Body::from)).await;
+        let response = response.map_err(|error| self.unreachable(&error))?;
         self.learn(sent, &response);
-        Ok(response)
+        self.judge(response, needs).await
     }
 
     /// Takes what the headers of an answer tell: the server's clock, and its warnings.
@@ -165,7 +176,7 @@ impl Cluster {
         for warning in response.headers().get_all(header::WARNING).iter().filter_map(text) {
             // 299 - "text": only the text is for people.
             let text =
-                warning.split_once('"').map_or(warning.as_str(), |(_, text)| text.trim_end_matches('"'));
+                warning.split_once('"').and_then(|(_, text)| text.strip_suffix('"')).unwrap_or(&warning);
             lock(&self.warnings).insert(text.replace("\\\"", "\""));
         }
     }
@@ -176,12 +187,16 @@ impl Cluster {
         if status.is_success() {
             return Ok(response);
         }
+        let retry_after = retry_after(&response);
         let body = response.into_body().collect().await.map(http_body_util::Collected::to_bytes);
         let body = body.unwrap_or_default();
         let told: object::Status = serde_json::from_slice(&body).unwrap_or_default();
-        let message = match told.message.as_str() {
-            "" => format!("{} answered {status}", self.server),
-            message => message.to_owned(),
+        let message = if told.message.is_empty() {
+            // Not the API but something in front of it, or no API at all.
+            let words: String = String::from_utf8_lossy(&body).trim().chars().take(200).collect();
+            format!("{} answered {status}: {words}", self.server)
+        } else {
+            told.message
         };
         Err(match status {
             StatusCode::UNAUTHORIZED => Error::Unauthenticated { server: self.server.clone(), message },
@@ -191,18 +206,22 @@ impl Cluster {
                 Error::NotServed { server: self.server.clone(), api: needs.resource.clone() }
             }
             StatusCode::NOT_FOUND => Error::NotFound { message, hint: None },
-            _ => Error::Api { code: status.as_u16(), reason: told.reason, message },
+            _ => Error::Api { code: status.as_u16(), reason: told.reason, message, retry_after },
         })
     }
 
-    /// Runs something with the request time-out.
-    async fn bounded<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
-        match self.request_timeout {
-            None => work.await,
-            Some(after) => tokio::time::timeout(after, work)
-                .await
-                .unwrap_or_else(|_| Err(Error::NoAnswer { server: self.server.clone(), after })),
+    /// No connection, or no longer, in the words of whoever knows best: the innermost cause.
+    fn unreachable(&self, error: &(dyn std::error::Error + 'static)) -> Error {
+        let mut innermost = error;
+        while let Some(cause) = innermost.source() {
+            innermost = cause;
         }
+        let mut cause = innermost.to_string();
+        // How rustls says that the process at the other end is gone.
+        if cause.contains("close_notify") {
+            cause = "the server closed the connection".into();
+        }
+        Error::Unreachable { server: self.server.clone(), cause }
     }
 }
 
@@ -213,13 +232,4 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn retry_after(response: &Response<Body>) -> Option<Duration> {
     let seconds = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_secs(seconds))
-}
-
-/// Why there is no connection, in the words of whoever knows best: the innermost cause.
-fn connection_failure(error: &kube::Error) -> String {
-    let mut innermost: &(dyn std::error::Error + 'static) = error;
-    while let Some(cause) = innermost.source() {
-        innermost = cause;
-    }
-    innermost.to_string()
 }

@@ -60,7 +60,7 @@ impl Cluster {
         let request = http::Request::get(format!("/apis/{GROUP}")).body(Vec::new());
         let request = request.map_err(|error| Error::usage(error.to_string()))?;
         let needs = Needs { verbs: "get", resource: format!("/apis/{GROUP}"), namespace: None };
-        match self.call(request, &needs).await {
+        match self.call(&request, &needs).await {
             Ok(body) => {
                 let group: Group = serde_json::from_slice(&body).unwrap_or_default();
                 Ok(group.versions.into_iter().map(|version| version.version).collect())

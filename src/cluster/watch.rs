@@ -124,10 +124,7 @@ async fn watch<T: DeserializeOwned>(
             Err(Error::Api { code: 410, .. }) => return End::Stale,
             Err(error) => return End::Broken(error),
         };
-        let mut body = response.into_body().into_data_stream().map_err(|error| Error::Unreachable {
-            server: cluster.server.clone(),
-            cause: crate::error::causes(&error),
-        });
+        let mut body = response.into_body().into_data_stream().map_err(|error| cluster.unreachable(&error));
         let mut buffer: Vec<u8> = Vec::new();
         let mut events_seen = 0_u32;
         loop {
@@ -161,6 +158,7 @@ async fn watch<T: DeserializeOwned>(
                             code: status.code,
                             reason: status.reason,
                             message: status.message,
+                            retry_after: None,
                         });
                     }
                     Err(error) => return End::Broken(bad_line(cluster, &error.to_string())),

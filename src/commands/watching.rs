@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::de::DeserializeOwned;
 use tokio::{
     sync::mpsc,
-    time::{MissedTickBehavior, interval},
+    time::{MissedTickBehavior, interval, sleep},
 };
 
 use crate::{
@@ -24,6 +24,8 @@ use crate::{
         screen::{Link, Screen},
     },
 };
+
+const TOGETHER: Duration = Duration::from_millis(200);
 
 /// What a list command shows of the objects it reads.
 pub trait View {
@@ -66,9 +68,13 @@ pub async fn run<V: View>(
             let event = tokio::select! {
                 event = events.recv() => event,
                 _ = second.tick(), if begun => None,
-                _ = tokio::signal::ctrl_c() => return Err(Error::Interrupted),
             };
             let mut next = event;
+            if next.is_some() && begun {
+                // What belongs together arrives a moment apart, such as the old lease's end and
+                // the new one's beginning in a restart: it is shown as one.
+                sleep(TOGETHER).await;
+            }
             while let Some(event) = next {
                 match event {
                     Event::Snapshot(all) => {
@@ -95,7 +101,6 @@ pub async fn run<V: View>(
                     }
                     Event::Failed(error) => return Err(error),
                 }
-                // What has already arrived is shown together.
                 next = events.try_recv().ok();
             }
             let now = match link {
@@ -115,5 +120,6 @@ pub async fn run<V: View>(
     tokio::select! {
         outcome = watching => outcome,
         () = following => Ok(ExitCode::Done),
+        _ = tokio::signal::ctrl_c() => Err(Error::Interrupted),
     }
 }

@@ -11,8 +11,8 @@ use console::{Term, truncate_str};
 use super::{
     listing::{Change, Format, Item},
     printer::{Printer, names},
-    structured,
-    table::Tone,
+    sanitise, structured,
+    table::{self, Cell, Tone},
 };
 use crate::{domain::time::ServerTime, error::Result};
 
@@ -72,7 +72,9 @@ impl<'a> Screen<'a> {
         }
         for (change, item) in changes {
             let text = if tabular {
-                change_line(change, &format!("{:.0}", now.0), false) + "\n"
+                let Change { subject, what, detail, .. } = change;
+                let text = format!("{:.0}   {subject}   {what}   {detail}", now.0);
+                sanitise::line(text.trim_end()).into_owned() + "\n"
             } else {
                 self.document(*item, Some(change))
             };
@@ -122,13 +124,27 @@ impl<'a> Screen<'a> {
         let (height, width) = Term::stdout().size();
         let colour = self.printer.colour();
 
+        let clock = |time: ServerTime| format!("{:.0}", time.0)[11..].to_owned();
         let mut below = vec![match link {
             Link::Up => Tone::Faint.paint(&format!("{summary}; watching, Ctrl-C ends"), colour),
-            Link::Down { since, why } => Tone::Bad
-                .paint(&format!("connection lost, shown as of {:.0}, trying again: {why}", since.0), colour),
+            Link::Down { since, why } => Tone::Bad.paint(
+                &format!("connection lost, shown as of {}, trying again: {why}", clock(*since)),
+                colour,
+            ),
         }];
-        let clock = |time: ServerTime| format!("{:.0}", time.0)[11..].to_owned();
-        below.extend(self.log.iter().map(|(time, change)| change_line(change, &clock(*time), colour)));
+        let log: Vec<_> = self
+            .log
+            .iter()
+            .map(|(time, change)| {
+                vec![
+                    Cell::new(clock(*time)).tone(Tone::Faint),
+                    Cell::new(&change.subject),
+                    Cell::new(change.what).tone(change.tone),
+                    Cell::new(&change.detail),
+                ]
+            })
+            .collect();
+        below.extend(table::render(None, &log, colour).lines().map(str::to_owned));
 
         let table = self.printer.table(items, self.format, self.headers, now);
         let mut lines: Vec<&str> = table.lines().collect();
@@ -154,14 +170,4 @@ impl<'a> Screen<'a> {
         self.drawn = lines.len();
         self.printer.write(&frame)
     }
-}
-
-fn change_line(change: &Change, time: &str, colour: bool) -> String {
-    let detail = Tone::Plain.paint(&change.detail, colour);
-    let line = format!(
-        "{time}   {}   {}   {detail}",
-        Tone::Plain.paint(&change.subject, colour),
-        change.tone.paint(change.what, colour),
-    );
-    line.trim_end().to_owned()
 }

@@ -33,13 +33,20 @@ const CONTROLLERS: &str = "namespace-controller,serviceaccount-controller,garbag
 pub struct Shape {
     pub apiservers: usize,
     pub managers: usize,
-    /// Further flags for every kube-apiserver.
-    pub apiserver_flags: Vec<String>,
+    /// Feature gates of every kube-apiserver.
+    pub features: &'static str,
+    /// API versions to serve beside those that are on by default.
+    pub apis: &'static str,
 }
 
 impl Default for Shape {
     fn default() -> Self {
-        Self { apiservers: 1, managers: 0, apiserver_flags: Vec::new() }
+        Self {
+            apiservers: 1,
+            managers: 0,
+            features: "CoordinatedLeaderElection=true",
+            apis: "coordination.k8s.io/v1beta1=true",
+        }
     }
 }
 
@@ -174,15 +181,15 @@ impl ControlPlane {
         };
 
         let etcd = format!("http://127.0.0.1:{client_port}");
-        plane.write_run(&plane.etcd, None, &plane.etcd_command(&etcd, peer_port));
+        Self::write_run(&plane.etcd, None, &plane.etcd_command(&etcd, peer_port));
         for (server, port) in plane.apiservers.iter().zip(&plane.ports) {
-            let command = plane.apiserver_command(server, &etcd, *port, &shape.apiserver_flags);
-            plane.write_run(server, Some((isolation, &server.name)), &command);
+            let command = plane.apiserver_command(server, &etcd, *port, shape);
+            Self::write_run(server, Some((isolation, &server.name)), &command);
         }
         for (n, server) in plane.managers.iter().enumerate() {
             let kubeconfig = plane.write_kubeconfig("manager", n % apiservers);
             let command = plane.manager_command(server, &kubeconfig);
-            plane.write_run(server, Some((isolation, &format!("cp-{}", n + 1))), &command);
+            Self::write_run(server, Some((isolation, &format!("cp-{}", n + 1))), &command);
         }
         for user in User::ALL {
             for n in 0..apiservers {
@@ -316,7 +323,7 @@ impl ControlPlane {
         ])
     }
 
-    fn apiserver_command(&self, server: &Server, etcd: &str, port: u16, flags: &[String]) -> Vec<String> {
+    fn apiserver_command(&self, server: &Server, etcd: &str, port: u16, shape: &Shape) -> Vec<String> {
         let own = server.folder.display();
         let common = self.folder.display();
         let mut command = words(&[
@@ -336,15 +343,11 @@ impl ControlPlane {
             "--authorization-mode=Node,RBAC",
             "--service-cluster-ip-range=10.0.0.0/24",
             "--disable-admission-plugins=ServiceAccount",
-            "--feature-gates=CoordinatedLeaderElection=true",
-            "--runtime-config=coordination.k8s.io/v1beta1=true",
+            &format!("--feature-gates={}", shape.features),
+            &format!("--runtime-config={}", shape.apis),
             &format!("--audit-policy-file={common}/audit-policy.yaml"),
             &format!("--audit-log-path={own}/audit.log"),
             "--audit-log-maxsize=1000",
-            // What an apiserver cannot serve itself it asks of its peers.
-            &format!("--peer-ca-file={common}/ca.crt"),
-            "--peer-advertise-ip=127.0.0.1",
-            &format!("--peer-advertise-port={port}"),
             &format!("--proxy-client-cert-file={common}/peer.crt"),
             &format!("--proxy-client-key-file={common}/peer.key"),
             &format!("--requestheader-client-ca-file={common}/ca.crt"),
@@ -353,7 +356,14 @@ impl ControlPlane {
             "--requestheader-group-headers=X-Remote-Group",
             "--requestheader-extra-headers-prefix=X-Remote-Extra-",
         ]);
-        command.extend(flags.iter().cloned());
+        if !shape.features.contains("UnknownVersionInteroperabilityProxy=false") {
+            // What an apiserver cannot serve itself it asks of its peers.
+            command.extend(words(&[
+                &format!("--peer-ca-file={common}/ca.crt"),
+                "--peer-advertise-ip=127.0.0.1",
+                &format!("--peer-advertise-port={port}"),
+            ]));
+        }
         command
     }
 
@@ -379,7 +389,7 @@ impl ControlPlane {
 
     /// Writes the script that is the server: run in its own host name, and for a controller manager,
     /// which exits when it loses the lead, again and again as a kubelet would.
-    fn write_run(&self, server: &Server, host: Option<(HostNames, &str)>, command: &[String]) {
+    fn write_run(server: &Server, host: Option<(HostNames, &str)>, command: &[String]) {
         let command = command.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" \\\n  ");
         let isolated = match host {
             Some((isolation, name)) => isolation.wrap(name) + &command,
@@ -473,7 +483,7 @@ rules:
 ";
 
 /// Ends every server below `folder` and removes it when its standard input closes.
-fn guard(folder: &Path) -> Child {
+pub fn guard(folder: &Path) -> Child {
     const SCRIPT: &str = r#"
         trap '' INT TERM HUP
         cat >/dev/null

@@ -4,7 +4,7 @@
 //!   sandbox down    ends it
 //!   sandbox run     runs one until Ctrl-C
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::zombie_processes)]
 
 #[path = "mod.rs"]
 mod harness;
@@ -18,8 +18,6 @@ use std::{
 };
 
 use harness::{ControlPlane, Shape, User};
-
-const SHAPE: Shape = Shape { apiservers: 3, managers: 3, apiserver_flags: Vec::new() };
 
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
@@ -41,7 +39,7 @@ fn folder() -> PathBuf {
 fn run() -> ! {
     fs::create_dir_all(folder()).unwrap();
     fs::write(folder().join("pid"), std::process::id().to_string()).unwrap();
-    let plane = ControlPlane::start_in(&folder(), &SHAPE);
+    let plane = ControlPlane::start_in(&folder(), &Shape { apiservers: 3, managers: 3, ..Shape::default() });
     fs::write(folder().join("ready"), plane.assets.display().to_string()).unwrap();
     loop {
         std::thread::park();
@@ -54,10 +52,7 @@ fn up() -> ExitCode {
         eprintln!("A sandbox is there already, in {}. 'make sandbox-down' ends it.", folder.display());
         return ExitCode::FAILURE;
     }
-    eprintln!(
-        "Starting etcd, {} kube-apiservers and {} kube-controller-managers …",
-        SHAPE.apiservers, SHAPE.managers
-    );
+    eprintln!("Starting etcd, 3 kube-apiservers and 3 kube-controller-managers …");
     let log = folder.with_extension("log");
     let mut background = Command::new(std::env::current_exe().unwrap())
         .arg("run")

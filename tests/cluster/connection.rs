@@ -1,0 +1,217 @@
+//! Ways to the server and ways to be somebody, on a real one.
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    os::unix::fs::PermissionsExt as _,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    harness::{User, random},
+    plugin::Plugin,
+    shared,
+};
+
+/// The administrator's kubeconfig, changed.
+fn changed(change: impl FnOnce(&mut Value)) -> PathBuf {
+    let text = fs::read_to_string(shared().kubeconfig(User::Admin, 0)).unwrap();
+    let mut config: Value = serde_json::from_str(&text).unwrap();
+    change(&mut config);
+    let path = shared().folder.join(format!("changed-{}.kubeconfig", random()));
+    fs::write(&path, config.to_string()).unwrap();
+    path
+}
+
+#[test]
+fn a_server_that_refuses_connections_is_named_with_the_reason() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let kubeconfig = changed(|config| {
+        config["clusters"][0]["cluster"]["server"] = format!("https://127.0.0.1:{port}").into();
+    });
+    let outcome = Plugin::new(kubeconfig).run(&["apiservers"]).expect(1);
+    let outcome = outcome.says(&format!("error: cannot reach https://127.0.0.1:{port}: Connection refused"));
+    outcome.says("hint: ");
+}
+
+#[test]
+fn a_server_that_never_answers_is_given_up_after_the_request_timeout() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("https://{}", silent.local_addr().unwrap());
+    let admin = Plugin::new(shared().kubeconfig(User::Admin, 0));
+    for args in [&["apiservers"][..], &["apiservers", "-w"]] {
+        let args = [args, &["--server", &address, "--request-timeout", "1s"]].concat();
+        let outcome = admin.run(&args).expect(1);
+        assert!(outcome.took < Duration::from_secs(5), "{outcome:?}");
+        outcome.says(&format!("error: {address} did not answer within 1s")).says("hint: --request-timeout");
+    }
+}
+
+#[test]
+fn a_certificate_of_another_authority_is_not_trusted() {
+    let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let file = shared().folder.join(format!("other-{}.crt", random()));
+    fs::write(&file, other.cert.pem()).unwrap();
+    let admin = Plugin::new(shared().kubeconfig(User::Admin, 0));
+    let outcome = admin.run(&["apiservers", "--certificate-authority", file.to_str().unwrap()]).expect(1);
+    outcome.says("invalid peer certificate").says("hint: the server's certificate is not signed by");
+    admin.run(&["apiservers", "--insecure-skip-tls-verify"]).expect(0);
+    admin.run(&["apiservers", "--tls-server-name", "elsewhere"]).expect(1).says("not valid for name");
+    admin.run(&["apiservers", "--tls-server-name", "localhost"]).expect(0);
+}
+
+#[test]
+fn every_flag_that_says_who_and_where_works_without_a_kubeconfig() {
+    let plane = shared();
+    let file = |name: &str| plane.folder.join(name).display().to_string();
+    Plugin::new("/dev/null")
+        .run(&[
+            "apiservers",
+            "--server",
+            &plane.url(0),
+            "--certificate-authority",
+            &file("ca.crt"),
+            "--client-certificate",
+            &file("admin.crt"),
+            "--client-key",
+            &file("admin.key"),
+        ])
+        .expect(0);
+}
+
+#[test]
+fn without_credentials_or_with_wrong_ones_the_code_is_7() {
+    let plane = shared();
+    let authority = plane.authority_file().display().to_string();
+    let anonymous = ["apiservers", "--server", &plane.url(0), "--certificate-authority", &authority];
+    Plugin::new("/dev/null").run(&anonymous).expect(7).says("system:anonymous");
+    let wrong = [&anonymous[..], &["--token", "wrong"]].concat();
+    Plugin::new("/dev/null").run(&wrong).expect(7).says("did not accept the credentials: Unauthorized");
+}
+
+#[test]
+fn acting_as_another_is_being_that_other() {
+    let admin = Plugin::new(shared().kubeconfig(User::Admin, 0));
+    admin.run(&["apiservers", "--as", "somebody"]).expect(7).says("User \"somebody\" cannot list");
+    admin.run(&["apiservers", "--as", "somebody", "--as-group", "system:masters"]).expect(0);
+    admin.run(&["apiservers", "--as-group", "system:masters"]).expect(2).says("need --as");
+}
+
+#[test]
+fn an_exec_plugin_is_run_once() {
+    let plane = shared();
+    let id = random();
+    let count = plane.folder.join(format!("runs-{id}"));
+    let plugin = plane.folder.join(format!("plugin-{id}"));
+    // It hands out the administrator's certificate, and proves what it was told.
+    let script = format!(
+        "#!/bin/sh\necho \"$KUBERNETES_EXEC_INFO $GREETING $1\" >>{count}\nexec python3 - <<'END'\n\
+         import json\nread = lambda name: open('{folder}/' + name).read()\n\
+         print(json.dumps({{'apiVersion': 'client.authentication.k8s.io/v1', 'kind': 'ExecCredential', 'status':\n\
+         {{'clientCertificateData': read('admin.crt'), 'clientKeyData': read('admin.key')}}}}))\nEND\n",
+        count = count.display(),
+        folder = plane.folder.display(),
+    );
+    fs::write(&plugin, script).unwrap();
+    fs::set_permissions(&plugin, fs::Permissions::from_mode(0o755)).unwrap();
+    let kubeconfig = changed(|config| {
+        config["users"][0]["user"] = json!({ "exec": {
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "command": plugin,
+            "args": ["an argument"],
+            "env": [{ "name": "GREETING", "value": "hello" }],
+            "interactiveMode": "IfAvailable",
+            "provideClusterInfo": true,
+        } });
+    });
+    Plugin::new(kubeconfig).run(&["apiservers"]).expect(0);
+    let runs = fs::read_to_string(&count).unwrap();
+    assert_eq!(runs.lines().count(), 1, "{runs}");
+    assert!(runs.trim_end().ends_with("hello an argument"), "{runs}");
+    let (info, _) = runs.split_once(" hello").unwrap();
+    let info: Value = serde_json::from_str(info).unwrap();
+    assert_eq!(info["spec"]["interactive"], false);
+    assert_eq!(info["spec"]["cluster"]["server"], plane.url(0));
+}
+
+#[test]
+fn an_exec_plugin_that_fails_says_so_and_how_to_get_it() {
+    let failing =
+        |exec: Value| Plugin::new(changed(|config| config["users"][0]["user"] = json!({ "exec": exec })));
+    let version = "client.authentication.k8s.io/v1";
+    failing(json!({ "apiVersion": version, "command": "no-such-plugin", "installHint": "brew install no-such-plugin" }))
+        .run(&["apiservers"])
+        .expect(7)
+        .says("error: the credential plugin 'no-such-plugin' failed: No such file")
+        .says("hint: brew install no-such-plugin");
+    failing(json!({ "apiVersion": version, "command": "false" }))
+        .run(&["apiservers"])
+        .expect(7)
+        .says("exit status: 1");
+    failing(json!({ "apiVersion": version, "command": "echo", "args": ["secret-token"] }))
+        .run(&["apiservers"])
+        .expect(7)
+        .says("its output is not an ExecCredential");
+    failing(json!({ "apiVersion": version, "command": "true", "interactiveMode": "Always" }))
+        .run(&["apiservers"])
+        .expect(7)
+        .says("standard input is not a terminal");
+}
+
+/// A proxy that only tunnels, and counts what it tunnels.
+fn tunnel() -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    thread::spawn(move || {
+        for mut client in listener.incoming().map(Result::unwrap) {
+            let mut head = Vec::new();
+            let mut byte = [0];
+            while !head.ends_with(b"\r\n\r\n") && client.read(&mut byte).is_ok_and(|count| count == 1) {
+                head.push(byte[0]);
+            }
+            let head = String::from_utf8(head).unwrap();
+            let target = head.strip_prefix("CONNECT ").unwrap().split(' ').next().unwrap().to_owned();
+            let mut server = TcpStream::connect(target).unwrap();
+            client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+            counted.fetch_add(1, Ordering::SeqCst);
+            let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            thread::spawn(move || std::io::copy(&mut from, &mut to));
+            thread::spawn(move || std::io::copy(&mut server, &mut client));
+        }
+    });
+    (address, count)
+}
+
+#[test]
+fn the_kubeconfigs_proxy_is_used_and_the_environments_not_for_this_machine() {
+    let (address, count) = tunnel();
+    let through =
+        changed(|config| config["clusters"][0]["cluster"]["proxy-url"] = format!("http://{address}").into());
+    Plugin::new(through).env("NO_PROXY", "*").run(&["apiservers"]).expect(0);
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+
+    Plugin::new(shared().kubeconfig(User::Admin, 0))
+        .env("HTTPS_PROXY", format!("http://{address}"))
+        .env("NO_PROXY", ".not-a-matcher,*.either,10.0.0.0/8")
+        .run(&["apiservers"])
+        .expect(0);
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_kubeconfig_that_is_listed_but_not_there_is_passed_over() {
+    let plane = shared();
+    let listed = format!("/nonexistent/config:{}", plane.kubeconfig(User::Admin, 0).display());
+    Plugin::new(listed).run(&["apiservers"]).expect(0);
+}

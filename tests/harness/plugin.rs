@@ -1,0 +1,272 @@
+//! Runs the plugin as a user would: the built binary, a kubeconfig, a pipe or a terminal.
+
+#![allow(dead_code, clippy::unwrap_used)]
+
+use std::{
+    io::{Read, Write as _},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex},
+    thread,
+    time::{Duration, Instant},
+};
+
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+
+/// No command of these tests takes longer than this.
+const LIMIT: Duration = Duration::from_secs(60);
+
+pub struct Plugin {
+    kubeconfig: PathBuf,
+    environment: Vec<(String, String)>,
+}
+
+#[derive(Debug)]
+pub struct Outcome {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+    pub took: Duration,
+}
+
+impl Outcome {
+    /// The words of each line of a table.
+    pub fn rows(&self) -> Vec<Vec<&str>> {
+        self.stdout.lines().map(|line| line.split_whitespace().collect()).collect()
+    }
+
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:#?}");
+        self
+    }
+
+    #[track_caller]
+    pub fn says(self, words: &str) -> Self {
+        assert!(self.stderr.contains(words), "'{words}' is not in {self:#?}");
+        self
+    }
+}
+
+impl Plugin {
+    pub fn new(kubeconfig: impl AsRef<Path>) -> Self {
+        Self { kubeconfig: kubeconfig.as_ref().to_owned(), environment: Vec::new() }
+    }
+
+    pub fn env(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.environment.push((name.to_owned(), value.into()));
+        self
+    }
+
+    fn environment(&self) -> impl Iterator<Item = (String, String)> {
+        let path = std::env::var("PATH").unwrap();
+        let fixed = [
+            ("PATH".to_owned(), path),
+            ("KUBECONFIG".to_owned(), self.kubeconfig.display().to_string()),
+            ("TERM".to_owned(), "xterm-256color".to_owned()),
+        ];
+        fixed.into_iter().chain(self.environment.clone())
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-lease"));
+        command.args(args).env_clear().envs(self.environment()).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Outcome {
+        let began = Instant::now();
+        let mut running = self.start(args);
+        let code = running.wait();
+        Outcome { code, stdout: running.stdout(), stderr: running.stderr(), took: began.elapsed() }
+    }
+
+    /// Starts it with pipes for its output.
+    pub fn start(&self, args: &[&str]) -> Running {
+        let mut child = self.command(args).spawn().unwrap();
+        let stdout = Gathered::from(child.stdout.take().unwrap());
+        let stderr = Gathered::from(child.stderr.take().unwrap());
+        Running { child, stdout, stderr }
+    }
+
+    /// Starts it on a terminal of this size.
+    pub fn start_on_terminal(&self, args: &[&str], rows: u16, columns: u16) -> Terminal {
+        let size = PtySize { rows, cols: columns, ..PtySize::default() };
+        let pair = native_pty_system().openpty(size).unwrap();
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kubectl-lease"));
+        command.args(args);
+        command.env_clear();
+        for (name, value) in self.environment() {
+            command.env(name, value);
+        }
+        let child = pair.slave.spawn_command(command).unwrap();
+        drop(pair.slave);
+        let output = Gathered::from(pair.master.try_clone_reader().unwrap());
+        Terminal { child, output, master: pair.master, rows, columns }
+    }
+}
+
+/// Everything that a stream has brought so far.
+struct Gathered(Arc<Mutex<Vec<u8>>>, Option<thread::JoinHandle<()>>);
+
+impl Gathered {
+    fn from(mut stream: impl Read + Send + 'static) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let shared = Arc::clone(&bytes);
+        let reader = thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = stream.read(&mut buffer) {
+                shared.lock().unwrap().extend_from_slice(&buffer[..count]);
+            }
+        });
+        Self(bytes, Some(reader))
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.0.lock().unwrap().clone()
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes()).into_owned()
+    }
+
+    fn finish(&mut self) {
+        if let Some(reader) = self.1.take() {
+            reader.join().unwrap();
+        }
+    }
+}
+
+pub struct Running {
+    child: Child,
+    stdout: Gathered,
+    stderr: Gathered,
+}
+
+impl Running {
+    pub fn stdout(&self) -> String {
+        self.stdout.text()
+    }
+
+    pub fn stderr(&self) -> String {
+        self.stderr.text()
+    }
+
+    /// Waits until stdout satisfies a condition; how long that took.
+    #[track_caller]
+    pub fn until(&self, what: &str, within: Duration, condition: impl Fn(&str) -> bool) -> Duration {
+        wait_for(
+            what,
+            within,
+            || condition(&self.stdout()),
+            || format!("{}\n{}", self.stdout(), self.stderr()),
+        )
+    }
+
+    #[track_caller]
+    pub fn until_stderr(&self, what: &str, within: Duration, condition: impl Fn(&str) -> bool) -> Duration {
+        wait_for(
+            what,
+            within,
+            || condition(&self.stderr()),
+            || format!("{}\n{}", self.stdout(), self.stderr()),
+        )
+    }
+
+    pub fn signal(&self, signal: &str) {
+        assert!(
+            Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap().success()
+        );
+    }
+
+    /// The exit code; 128 and the number for a signal.
+    pub fn wait(&mut self) -> i32 {
+        use std::os::unix::process::ExitStatusExt as _;
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                self.stdout.finish();
+                self.stderr.finish();
+                return status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap();
+            }
+            if Instant::now() > deadline {
+                self.child.kill().unwrap();
+                panic!("still running after {LIMIT:?}:\n{}\n{}", self.stdout(), self.stderr());
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The plugin on a terminal, and what a person would see there.
+pub struct Terminal {
+    child: Box<dyn portable_pty::Child + Send + Sync>,
+    output: Gathered,
+    master: Box<dyn portable_pty::MasterPty + Send>,
+    rows: u16,
+    columns: u16,
+}
+
+impl Terminal {
+    /// The lines on the screen.
+    pub fn screen(&self) -> String {
+        self.parsed().screen().contents()
+    }
+
+    /// The screen with its colours, as escape sequences.
+    pub fn coloured(&self) -> String {
+        self.parsed().screen().contents_formatted()
+    }
+
+    fn parsed(&self) -> vt100::Parser {
+        let mut parser =
+            vt100::Parser::new(self.rows.try_into().unwrap(), self.columns.try_into().unwrap(), 0);
+        parser.process(&self.output.bytes());
+        parser
+    }
+
+    #[track_caller]
+    pub fn until(&self, what: &str, within: Duration, condition: impl Fn(&str) -> bool) -> Duration {
+        wait_for(what, within, || condition(&self.screen()), || self.screen())
+    }
+
+    /// Types something.
+    pub fn types(&self, keys: &str) {
+        let mut writer = self.master.take_writer().unwrap();
+        writer.write_all(keys.as_bytes()).unwrap();
+        writer.flush().unwrap();
+    }
+
+    pub fn wait(&mut self) -> u32 {
+        self.child.wait().unwrap().exit_code()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+    }
+}
+
+#[track_caller]
+pub fn wait_for(
+    what: &str,
+    within: Duration,
+    condition: impl Fn() -> bool,
+    state: impl Fn() -> String,
+) -> Duration {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < within, "not within {within:?}: {what}\n{}", state());
+        thread::sleep(Duration::from_millis(20));
+    }
+    began.elapsed()
+}
