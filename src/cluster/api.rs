@@ -112,7 +112,7 @@ impl Cluster {
     pub async fn list<T: serde::de::DeserializeOwned>(&self, query: &Query) -> Result<List<T>> {
         let request = query.list_request().map_err(|error| unbuildable(&error))?;
         let body = self.call(&request, &query.needs("list")).await?;
-        serde_json::from_slice(&body)
+        List::parse(&body)
             .map_err(|error| Error::BadAnswer { server: self.server.clone(), cause: error.to_string() })
     }
 

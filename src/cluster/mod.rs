@@ -18,6 +18,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
 use jiff::Timestamp;
@@ -101,11 +102,11 @@ impl Cluster {
     }
 
     /// Sends a request and reads the whole answer, within the time-out.
-    async fn call(&self, request: &Request<Vec<u8>>, needs: &Needs) -> Result<Vec<u8>> {
+    async fn call(&self, request: &Request<Vec<u8>>, needs: &Needs) -> Result<Bytes> {
         self.persistently(request.method(), async || {
             let response = self.send(request, needs).await?;
             let body = response.into_body().collect().await;
-            Ok(body.map_err(|error| self.unreachable(&error))?.to_bytes().into())
+            Ok(body.map_err(|error| self.unreachable(&error))?.to_bytes())
         })
         .await
     }

@@ -1,24 +1,41 @@
 //! Objects as the API sends them: the typed part that the rules look at, and the text itself.
 //!
 //! Typed structs drop the fields that they do not know. So the text stays beside them: what
-//! `-o json` shows is what the server sent, and nothing is lost on the way.
+//! `-o json` shows is what the server sent, and nothing is lost on the way. The text of a list's
+//! items is not copied out of the answer: an object is a piece of it.
 
-use super::Resource;
-use serde::{Deserialize, Deserializer, de};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
-/// An object of the API.
-#[derive(Clone, Debug)]
+use super::Resource;
+
+/// An object of the API; cheap to clone.
+#[derive(Debug)]
 pub struct Object<T> {
-    pub value: T,
-    text: Box<RawValue>,
+    pub value: Arc<T>,
+    text: Bytes,
+}
+
+impl<T> Clone for Object<T> {
+    fn clone(&self) -> Self {
+        Self { value: Arc::clone(&self.value), text: self.text.clone() }
+    }
+}
+
+impl<T: DeserializeOwned> Object<T> {
+    pub(super) fn parse(text: Bytes) -> Result<Self, serde_json::Error> {
+        Ok(Self { value: Arc::new(serde_json::from_slice(&text)?), text })
+    }
 }
 
 impl<T> Object<T> {
     /// The whole object as kubectl would show it: with the `apiVersion` and `kind` that the items
     /// of a list come without, and without `managedFields`.
     pub fn document(&self, resource: Resource) -> Value {
-        let mut document: Value = serde_json::from_str(self.text.get()).unwrap_or_default();
+        let mut document: Value = serde_json::from_slice(&self.text).unwrap_or_default();
         if let Some(fields) = document.as_object_mut() {
             fields.insert("apiVersion".into(), resource.api_version().into());
             fields.insert("kind".into(), resource.kind.into());
@@ -30,28 +47,37 @@ impl<T> Object<T> {
     }
 }
 
-impl<'de, T: de::DeserializeOwned> Deserialize<'de> for Object<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Box::<RawValue>::deserialize(deserializer)?;
-        let value = serde_json::from_str(text.get()).map_err(de::Error::custom)?;
-        Ok(Self { value, text })
-    }
+/// The answer to a list request.
+#[derive(Debug)]
+pub struct List<T> {
+    pub items: Vec<Object<T>>,
+    /// Where a watch goes on from.
+    pub resource_version: String,
 }
 
-/// The answer to a list request.
-#[derive(Debug, Deserialize)]
-#[serde(bound = "T: de::DeserializeOwned")]
-pub struct List<T> {
-    #[serde(default)]
-    pub metadata: ListMetadata,
-    #[serde(default = "Vec::new")]
-    pub items: Vec<Object<T>>,
+impl<T: DeserializeOwned> List<T> {
+    pub(super) fn parse(body: &Bytes) -> Result<Self, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct Raw<'a> {
+            #[serde(default)]
+            metadata: ListMetadata,
+            #[serde(borrow)]
+            items: Option<Vec<&'a RawValue>>,
+        }
+        let raw: Raw<'_> = serde_json::from_slice(body)?;
+        let items = raw.items.unwrap_or_default().into_iter();
+        Ok(Self {
+            items: items
+                .map(|item| Object::parse(body.slice_ref(item.get().as_bytes())))
+                .collect::<Result<_, _>>()?,
+            resource_version: raw.metadata.resource_version,
+        })
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ListMetadata {
-    /// Where a watch goes on from.
+pub(super) struct ListMetadata {
     pub resource_version: String,
 }
 
@@ -74,20 +100,28 @@ pub(super) struct StatusDetails {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::lease::Lease;
+    use crate::{cluster::LEASES, domain::lease::Lease};
 
     #[test]
     fn fields_that_no_type_knows_are_kept() {
         let text = r#"{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a","managedFields":[{}]},
             "spec":{"holderIdentity":"x","invented":true},"status":{"more":1}}]}"#;
-        let list: List<Lease> = serde_json::from_str(text).unwrap();
-        assert_eq!(list.metadata.resource_version, "7");
+        let list: List<Lease> = List::parse(&Bytes::from(text)).unwrap();
+        assert_eq!(list.resource_version, "7");
         let lease = &list.items[0];
         assert_eq!(lease.value.spec.holder_identity.as_deref(), Some("x"));
         assert_eq!(
-            lease.document(crate::cluster::LEASES),
-            serde_json::json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "a"}, "spec": {"holderIdentity": "x", "invented": true},
-                "status": {"more": 1}})
+            lease.document(LEASES),
+            serde_json::json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "a"},
+                "spec": {"holderIdentity": "x", "invented": true}, "status": {"more": 1}})
         );
+    }
+
+    #[test]
+    fn a_list_without_items_is_empty() {
+        for text in [r#"{"items":null}"#, r#"{"items":[]}"#, "{}"] {
+            assert!(List::<Lease>::parse(&Bytes::from(text)).unwrap().items.is_empty());
+        }
+        assert!(List::<Lease>::parse(&Bytes::from("[]x")).is_err());
     }
 }

@@ -11,6 +11,7 @@
 
 use std::time::Duration;
 
+use bytes::{Bytes, BytesMut};
 use futures::{StreamExt as _, TryStreamExt as _};
 use http_body_util::BodyExt as _;
 use serde::{Deserialize, de::DeserializeOwned};
@@ -60,7 +61,7 @@ pub async fn follow<T: DeserializeOwned>(cluster: &Cluster, query: &Query, event
                 if events.send(Event::Snapshot(list.items)).await.is_err() {
                     return;
                 }
-                match watch(cluster, query, list.metadata.resource_version, &events).await {
+                match watch(cluster, query, list.resource_version, &events).await {
                     End::Closed => return,
                     End::Stale => continue,
                     End::Broken(error) => error,
@@ -125,7 +126,7 @@ async fn watch<T: DeserializeOwned>(
             Err(error) => return End::Broken(error),
         };
         let mut body = response.into_body().into_data_stream().map_err(|error| cluster.unreachable(&error));
-        let mut buffer: Vec<u8> = Vec::new();
+        let mut buffer = BytesMut::new();
         let mut events_seen = 0_u32;
         loop {
             let chunk = tokio::select! {
@@ -142,7 +143,7 @@ async fn watch<T: DeserializeOwned>(
                 return End::Broken(bad_line(cluster, "a line of a watch has no end"));
             }
             while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = buffer.drain(..=end).collect();
+                let line = buffer.split_to(end + 1).freeze();
                 events_seen += 1;
                 match take(&line) {
                     Ok(Taken::Event(event, at)) => {
@@ -178,9 +179,10 @@ enum Taken<T> {
     Refusal(Status),
 }
 
-fn take<T: DeserializeOwned>(line: &[u8]) -> Result<Taken<T>, serde_json::Error> {
-    let line: Line<'_> = serde_json::from_slice(line)?;
+fn take<T: DeserializeOwned>(whole: &Bytes) -> Result<Taken<T>, serde_json::Error> {
+    let line: Line<'_> = serde_json::from_slice(whole)?;
     let text = line.object.get();
+    let object = || Object::parse(whole.slice_ref(text.as_bytes()));
     if line.r#type == "ERROR" {
         return Ok(Taken::Refusal(serde_json::from_str(text)?));
     }
@@ -188,8 +190,8 @@ fn take<T: DeserializeOwned>(line: &[u8]) -> Result<Taken<T>, serde_json::Error>
     let version = metadata.resource_version;
     Ok(match line.r#type {
         "BOOKMARK" => Taken::Bookmark(version),
-        "DELETED" => Taken::Event(Event::Gone(serde_json::from_str(text)?), version),
-        _ => Taken::Event(Event::Changed(serde_json::from_str(text)?), version),
+        "DELETED" => Taken::Event(Event::Gone(object()?), version),
+        _ => Taken::Event(Event::Changed(object()?), version),
     })
 }
 
@@ -203,7 +205,7 @@ mod tests {
     use crate::domain::lease::Lease;
 
     fn taken(line: &str) -> Taken<Lease> {
-        take(line.as_bytes()).unwrap()
+        take(&Bytes::copy_from_slice(line.as_bytes())).unwrap()
     }
 
     #[test]
@@ -221,6 +223,6 @@ mod tests {
         assert!(matches!(taken(line), Taken::Bookmark(v) if v == "9"));
         let line = r#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}"#;
         assert!(matches!(taken(line), Taken::Refusal(status) if status.code == 410));
-        assert!(take::<Lease>(b"not json").is_err());
+        assert!(take::<Lease>(&Bytes::from("not json")).is_err());
     }
 }

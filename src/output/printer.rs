@@ -8,7 +8,7 @@ use std::{
     io::{self, IsTerminal as _, Write as _},
 };
 
-use anstream::ColorChoice;
+use anstream::{AutoStream, ColorChoice};
 
 use super::{
     listing::{Format, Item},
@@ -33,13 +33,15 @@ impl Printer {
     pub fn stdio() -> Self {
         let (out, err) = (io::stdout(), io::stderr());
         let colour = |choice| choice != ColorChoice::Never;
+        let terminal = out.is_terminal();
         Self {
-            terminal: out.is_terminal(),
-            colour_out: colour(anstream::AutoStream::choice(&out)),
-            colour_err: colour(anstream::AutoStream::choice(&err)),
-            // On Windows this turns on, or stands in for, the terminal's escape sequences.
-            out: Box::new(anstream::AutoStream::auto(out)),
-            err: Box::new(anstream::AutoStream::auto(err)),
+            terminal,
+            colour_out: colour(AutoStream::choice(&out)),
+            colour_err: colour(AutoStream::choice(&err)),
+            // On Windows this turns on, or stands in for, the terminal's escape sequences. A pipe
+            // gets none, so there is nothing to look for in what it gets.
+            out: if terminal { Box::new(AutoStream::always(out)) } else { Box::new(out) },
+            err: Box::new(AutoStream::always(err)),
             warned: BTreeSet::new(),
         }
     }

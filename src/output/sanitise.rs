@@ -25,7 +25,8 @@ pub fn is_hostile(c: char) -> bool {
 
 /// `text` on one line, with every hostile character shown as `\u{…}`.
 pub fn line(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_hostile) {
+    let plain = |byte: u8| (b' '..=b'~').contains(&byte);
+    if text.bytes().all(plain) || !text.contains(is_hostile) {
         return Cow::Borrowed(text);
     }
     Cow::Owned(text.chars().fold(String::with_capacity(text.len() + 8), |mut clean, c| {

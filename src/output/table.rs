@@ -1,6 +1,6 @@
 //! Tables as kubectl prints them: no borders, upper-case headers, colour only to mark a state.
 
-use comfy_table::{ContentArrangement, presets};
+use comfy_table::{Attribute, Color, ContentArrangement, presets};
 use owo_colors::OwoColorize;
 
 use super::sanitise;
@@ -60,20 +60,35 @@ impl Cell {
 pub fn render(headers: Option<&[&str]>, rows: &[Vec<Cell>], colour: bool) -> String {
     let mut table = comfy_table::Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    if colour {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
     if let Some(headers) = headers {
         table.set_header(headers);
     }
     for row in rows {
-        // A cell without width would be laid out as no cell at all.
-        table.add_row(row.iter().map(|cell| match cell.text.as_str() {
-            "" => "<none>".to_owned(),
-            text => cell.tone.paint(text, colour),
-        }));
+        table.add_row(row.iter().map(drawn));
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 3));
+    let last = table.column_count().saturating_sub(1);
+    for (n, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, if n == last { 0 } else { 3 }));
     }
     table.trim_fmt()
+}
+
+fn drawn(cell: &Cell) -> comfy_table::Cell {
+    // A cell without width would be laid out as no cell at all.
+    let text = if cell.text.is_empty() { "<none>".into() } else { sanitise::line(&cell.text) };
+    let drawn = comfy_table::Cell::new(text);
+    match cell.tone {
+        Tone::Plain => drawn,
+        Tone::Good => drawn.fg(Color::DarkGreen),
+        Tone::Doubtful => drawn.fg(Color::DarkYellow),
+        Tone::Bad => drawn.fg(Color::DarkRed),
+        Tone::Faint => drawn.add_attribute(Attribute::Dim),
+    }
 }
 
 #[cfg(test)]
@@ -99,9 +114,10 @@ mod tests {
     #[test]
     fn colour_does_not_disturb_the_columns() {
         let coloured = render(Some(&["HOST", "STATE"]), &rows(), true);
-        assert!(coloured.contains("\x1b[32malive"));
-        let plain = console::strip_ansi_codes(&coloured).into_owned();
-        assert_eq!(plain, render(Some(&["HOST", "STATE"]), &rows(), false));
+        assert!(coloured.contains("\x1b[38;5;2malive"));
+        let plain = console::strip_ansi_codes(&coloured);
+        let lines: Vec<_> = plain.lines().map(str::trim_end).collect();
+        assert_eq!(lines.join("\n"), render(Some(&["HOST", "STATE"]), &rows(), false));
     }
 
     #[test]

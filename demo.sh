@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Shows `kubectl lease` on a real control plane that lives as long as this script.
+# Run it by `make demo`, which builds what it needs.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+sandbox=target/debug/examples/sandbox
+trap '"$sandbox" down' EXIT
+trap 'exit 130' INT TERM
+
+bold= plain=
+if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then bold=$'\033[1m' plain=$'\033[0m'; fi
+title() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
+show() { printf '$ %s\n' "$*"; "$@"; }
+
+"$sandbox" up >/dev/null
+folder=$PWD/target/sandbox
+export KUBECONFIG=$folder/admin-1.kubeconfig
+export PATH=$PWD/target/release:$KUBEBUILDER_ASSETS:$PATH
+
+title "A control plane of three kube-apiservers. Which of them are alive?"
+show kubectl lease apiservers
+
+title "One is killed. kubectl still lists its lease, and will for an hour:"
+kill -KILL "$(cat "$folder/cp-3/pid")"
+show kubectl get leases -n kube-system -l apiserver.kubernetes.io/identity=kube-apiserver
+
+title "Watching it go (three renewals missed, half a minute) and come back:"
+printf '$ kubectl lease apiservers --watch\n'
+coproc watch { exec kubectl lease apiservers --watch; }
+watch_pid=$!
+while read -r -t 90 line <&"${watch[0]}"; do
+  printf '%s\n' "$line"
+  case $line in
+    *" late "*)
+      title "It is late:"
+      show kubectl lease apiservers
+      printf '\n'
+      ("$folder/cp-3/run" >/dev/null 2>&1 &) ;;
+    *" restarted "* | *" joined "*) break ;;
+  esac
+done
+kill "$watch_pid"
+wait "$watch_pid" 2>/dev/null || true
+
+title "All is well again:"
+show kubectl lease apiservers
+
+title "For a script:"
+printf '$ kubectl lease apiservers cp-3 -o json\n'
+kubectl lease apiservers cp-3 -o json
+printf '\n'
