@@ -1,20 +1,33 @@
 //! What can be typed: clap types only.
 
-use std::{path::PathBuf, time::Duration};
+// The comments here are the help texts, where backticks would be printed.
+#![allow(clippy::doc_markdown)]
+
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::{domain::duration, output::Format};
+use crate::{
+    domain::{deadline::SHORTEST, duration},
+    output::Format,
+};
 
 const EXAMPLES: &str = "\
 Examples:
   # Which control-plane members are alive?
   kubectl lease apiservers
 
-  # Follow them through an upgrade
-  kubectl lease apiservers --watch";
+  # May I touch this node now? Then keep others off it while I do
+  kubectl lease maint acquire node-1 --reason 'new disk'
+  kubectl lease maint release node-1
 
-/// Leases for cluster operators: which control-plane members are alive.
+  # Drain a node while holding its lease, and stop if it is lost
+  kubectl lease maint run node-1 -- kubectl drain node-1
+
+  # Run one of several instances of a program at a time
+  kubectl lease hold my-cron-job --wait -- ./job.sh";
+
+/// Leases for cluster operators: which control-plane members are alive, and who may touch a node.
 #[derive(Debug, Parser)]
 #[command(
     name = "kubectl-lease",
@@ -36,6 +49,9 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Apiservers(Apiservers),
+    #[command(subcommand)]
+    Maint(Maint),
+    Hold(Hold),
 }
 
 const APISERVERS_EXAMPLES: &str = "\
@@ -95,6 +111,390 @@ pub struct Listing {
     /// Only leases with these fields, such as metadata.name=x
     #[arg(long, value_name = "FIELDS")]
     pub field_selector: Option<String>,
+}
+
+/// Hold nodes for maintenance, so that nobody else disrupts them meanwhile
+///
+/// Who holds the lease of a node in the namespace kube-node-maintenance may reboot, drain or repair
+/// it; others keep off until it is released or has expired. The lease is a convention: it stops
+/// whoever asks for it, and nobody else. A holder that begins with 'kubeadm' is an administrator's
+/// and holds until released.
+#[derive(Debug, Subcommand)]
+#[command(visible_alias = "maintenance")]
+pub enum Maint {
+    Acquire(Acquire),
+    Renew(Renew),
+    Release(Release),
+    Status(Status),
+    List(MaintList),
+    Run(Run),
+}
+
+const ACQUIRE_EXAMPLES: &str = "\
+Examples:
+  # Hold a node for half an hour
+  kubectl lease maint acquire node-1 --reason 'replacing a disk'
+
+  # Hold a whole rack, all of it or nothing, waiting up to ten minutes for those in use
+  kubectl lease maint acquire -l rack=r7 --duration 1h --wait=10m
+
+  # Keep everybody off a node until released, as an administrator
+  kubectl lease maint acquire node-1 --admin --reason 'under investigation'
+
+  # See what would be done
+  kubectl lease maint acquire node-1 --dry-run=server";
+
+/// Take the maintenance leases of nodes
+///
+/// All or nothing: if one of several cannot be had, those taken are released again. What is yours
+/// already is renewed. Held by somebody else is exit code 4.
+#[derive(Debug, Args)]
+#[command(after_help = ACQUIRE_EXAMPLES)]
+pub struct Acquire {
+    #[command(flatten)]
+    pub nodes: Nodes,
+
+    /// For how long; over 1h only with --admin
+    #[arg(short, long, default_value = "30m", value_parser = lease_duration, value_name = "DURATION")]
+    pub duration: Duration,
+
+    /// Why, for others to read
+    #[arg(short, long, value_name = "TEXT")]
+    pub reason: Option<String>,
+
+    #[command(flatten)]
+    pub wait: Wait,
+
+    #[command(flatten)]
+    pub identity: Identity,
+
+    /// Hold as an administrator, until released
+    #[arg(long)]
+    pub admin: bool,
+
+    #[command(flatten)]
+    pub taking: Taking,
+
+    #[command(flatten)]
+    pub write: Write,
+}
+
+const RENEW_EXAMPLES: &str = "\
+Examples:
+  # Another half hour
+  kubectl lease maint renew node-1
+
+  # An hour from now, for all that is yours among these
+  kubectl lease maint renew node-1 node-2 --duration 1h";
+
+/// Renew maintenance leases that are yours
+#[derive(Debug, Args)]
+#[command(after_help = RENEW_EXAMPLES)]
+pub struct Renew {
+    #[command(flatten)]
+    pub nodes: Nodes,
+
+    /// For how long from now; over 1h only with --admin
+    #[arg(short, long, default_value = "30m", value_parser = lease_duration, value_name = "DURATION")]
+    pub duration: Duration,
+
+    #[command(flatten)]
+    pub identity: Identity,
+
+    /// Renew what you hold as an administrator
+    #[arg(long)]
+    pub admin: bool,
+
+    #[command(flatten)]
+    pub write: Write,
+}
+
+const RELEASE_EXAMPLES: &str = "\
+Examples:
+  # Done with a node
+  kubectl lease maint release node-1
+
+  # Somebody forgot theirs: shows whose it is, and asks
+  kubectl lease maint release node-1 --force";
+
+/// Release maintenance leases
+///
+/// Only what is still yours after a fresh look. Somebody else's needs --force and a yes; an
+/// administrator's needs --admin.
+#[derive(Debug, Args)]
+#[command(after_help = RELEASE_EXAMPLES)]
+pub struct Release {
+    #[command(flatten)]
+    pub nodes: Nodes,
+
+    /// Release what somebody else holds
+    #[arg(long)]
+    pub force: bool,
+
+    /// Yes to --force, where there is no terminal to ask on
+    #[arg(long, requires = "force")]
+    pub confirm: bool,
+
+    #[command(flatten)]
+    pub identity: Identity,
+
+    /// Release what an administrator holds
+    #[arg(long)]
+    pub admin: bool,
+
+    #[command(flatten)]
+    pub write: Write,
+}
+
+const STATUS_EXAMPLES: &str = "\
+Examples:
+  # In a script: go on only if nobody else is at it
+  kubectl lease maint status node-1 --no-headers && reboot-node node-1";
+
+/// Show whether nodes are held: exit code 0 if free or yours, 4 if held by another
+#[derive(Debug, Args)]
+#[command(after_help = STATUS_EXAMPLES)]
+pub struct Status {
+    #[command(flatten)]
+    pub nodes: Nodes,
+
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t, hide_default_value = true, value_name = "FORMAT")]
+    pub output: Format,
+
+    /// Leave out the line of headers
+    #[arg(long)]
+    pub no_headers: bool,
+
+    #[command(flatten)]
+    pub identity: Identity,
+}
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  # Every node and who holds it
+  kubectl lease maint list
+
+  # What was forgotten: expired without a release, held for over an hour without a renewal, or
+  # held by an administrator for over a day
+  kubectl lease maint list --abandoned
+
+  # Follow a rolling upgrade
+  kubectl lease maint list -w";
+
+/// List every node with its maintenance lease
+#[derive(Debug, Args)]
+#[command(after_help = LIST_EXAMPLES, visible_alias = "ls")]
+pub struct MaintList {
+    /// Only those that look forgotten
+    #[arg(long)]
+    pub abandoned: bool,
+
+    #[command(flatten)]
+    pub listing: Listing,
+
+    #[command(flatten)]
+    pub identity: Identity,
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  # Drain a node, and let nobody else touch it meanwhile
+  kubectl lease maint run node-1 --reason 'kernel update' -- kubectl drain node-1
+
+  # A shell that ends if the lease is lost
+  kubectl lease maint run node-1 node-2 --wait -- bash";
+
+/// Run a command while holding the maintenance leases of nodes
+///
+/// The leases are taken as by 'maint acquire', renewed at a third of their duration and released
+/// when the command ends; its exit code is returned. If a lease is lost, or cannot be renewed in
+/// time, the command and all of its process group are ended before anybody else may take the lease,
+/// and the exit code is 75. The command finds the fencing token in KUBECTL_LEASE_NAMESPACE,
+/// KUBECTL_LEASE_NAME, KUBECTL_LEASE_UID and KUBECTL_LEASE_TRANSITIONS.
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub struct Run {
+    #[command(flatten)]
+    pub nodes: Nodes,
+
+    /// How long others wait if this machine dies; renewed while the command runs
+    #[arg(short, long, default_value = "5m", value_parser = kept_duration, value_name = "DURATION")]
+    pub duration: Duration,
+
+    /// Why, for others to read
+    #[arg(short, long, value_name = "TEXT")]
+    pub reason: Option<String>,
+
+    #[command(flatten)]
+    pub wait: Wait,
+
+    #[command(flatten)]
+    pub identity: Identity,
+
+    #[command(flatten)]
+    pub taking: Taking,
+
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+const HOLD_EXAMPLES: &str = "\
+Examples:
+  # Only one of these runs at a time, in the whole cluster
+  kubectl lease hold nightly-report -n batch -- ./report.sh
+
+  # A poor man's leader election: wait for the turn, run until the lease is lost, and again
+  while :; do kubectl lease hold my-controller --wait -- ./my-controller; done";
+
+/// Run a command while holding a lease, any lease
+///
+/// For programs that know nothing of leader election. The lease is created where it is missing,
+/// renewed at a third of its duration, and released when the command ends; its exit code is
+/// returned. If the lease is lost, or cannot be renewed in time, the command and all of its process
+/// group are ended before anybody else may take it, and the exit code is 75. Goes together with
+/// client-go's leader election on the same lease: like there, a lease is expired when it has been
+/// seen unchanged for its duration. The command finds the fencing token in KUBECTL_LEASE_NAMESPACE,
+/// KUBECTL_LEASE_NAME, KUBECTL_LEASE_UID and KUBECTL_LEASE_TRANSITIONS.
+#[derive(Debug, Args)]
+#[command(after_help = HOLD_EXAMPLES)]
+pub struct Hold {
+    /// The lease, in the namespace of -n or of the context
+    #[arg(value_parser = object_name)]
+    pub name: String,
+
+    /// How long others wait if this machine dies; renewed while the command runs
+    #[arg(short, long, default_value = "15s", value_parser = kept_duration, value_name = "DURATION")]
+    pub duration: Duration,
+
+    #[command(flatten)]
+    pub wait: Wait,
+
+    #[command(flatten)]
+    pub identity: Identity,
+
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// Which nodes.
+#[derive(Debug, Args)]
+#[group(id = "which-nodes")]
+pub struct Nodes {
+    /// The nodes
+    #[arg(value_name = "NODE", conflicts_with_all = ["selector", "all"], value_parser = object_name)]
+    pub nodes: Vec<String>,
+
+    /// All nodes with these labels
+    #[arg(short = 'l', long, value_name = "LABELS")]
+    pub selector: Option<String>,
+
+    /// All nodes
+    #[arg(long, conflicts_with = "selector")]
+    pub all: bool,
+}
+
+/// Whether to wait for what somebody else holds.
+#[derive(Debug, Args)]
+pub struct Wait {
+    /// Wait until it is free, for no longer than this; forever if not given
+    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "DURATION", value_parser = duration::parse)]
+    pub wait: Option<Option<Duration>>,
+}
+
+/// Who holds.
+#[derive(Debug, Args)]
+pub struct Identity {
+    /// Hold under this name instead of your user name and this host's
+    #[arg(long, value_name = "NAME")]
+    pub holder: Option<String>,
+}
+
+/// What to take that would be left alone.
+#[derive(Debug, Args)]
+pub struct Taking {
+    /// Take a lease whose fields cannot be judged: a holder without renewTime or duration
+    #[arg(long)]
+    pub take_malformed: bool,
+
+    /// Take a node that medik8s is working on
+    #[arg(long)]
+    pub ignore_medik8s: bool,
+}
+
+/// How to write.
+#[derive(Debug, Args)]
+pub struct Write {
+    /// Only show what would be done: client decides here, server asks the server to check it too
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "client",
+        default_value = "none", hide_default_value = true, value_name = "HOW")]
+    pub dry_run: DryRun,
+
+    /// Whose fields they are
+    #[arg(long, default_value = "kubectl-lease", value_name = "NAME", hide_short_help = true)]
+    pub field_manager: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum DryRun {
+    None,
+    Client,
+    Server,
+}
+
+/// A duration that a lease can have: whole seconds, at least one.
+fn lease_duration(text: &str) -> Result<Duration, String> {
+    let duration = duration::parse(text)?;
+    if duration < Duration::from_secs(1) || i32::try_from(duration.as_secs()).is_err() {
+        return Err(format!("'{text}' is not between 1s and 68 years"));
+    }
+    Ok(Duration::from_secs(duration.as_secs()))
+}
+
+/// A duration that leaves time to renew.
+fn kept_duration(text: &str) -> Result<Duration, String> {
+    let duration = lease_duration(text)?;
+    if duration < SHORTEST {
+        return Err(format!("'{text}' is too short to renew in: at least {}s", SHORTEST.as_secs()));
+    }
+    Ok(duration)
+}
+
+/// A name that the API could give an object: it becomes part of a URL.
+fn object_name(name: &str) -> Result<String, String> {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+    let name = name.strip_prefix("node/").unwrap_or(name);
+    let edges = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    if name.is_empty()
+        || name.len() > 253
+        || !name.chars().all(fits)
+        || !name.starts_with(edges)
+        || !name.ends_with(edges)
+    {
+        return Err("not a name that an object can have: lower case letters, digits, '-' and '.'".into());
+    }
+    Ok(name.to_owned())
+}
+
+/// The words typed, with `--wait 5m` made `--wait=5m`: the length of the wait is optional, so clap
+/// alone would take `5m` for the next argument.
+pub fn words(typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = Vec::new();
+    let mut command = false;
+    for word in typed {
+        let length =
+            word.to_str().filter(|text| text.ends_with(char::is_alphabetic) && duration::parse(text).is_ok());
+        match (words.last_mut(), length) {
+            (Some(last), Some(length)) if !command && last == "--wait" => last.push(format!("={length}")),
+            _ => {
+                command |= word == "--";
+                words.push(word);
+            }
+        }
+    }
+    words
 }
 
 const CONNECTION: &str = "Connection, as for kubectl";
@@ -180,6 +580,47 @@ pub struct Connection {
 mod tests {
     use super::*;
     use clap::CommandFactory as _;
+
+    fn parse(line: &str) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(words(line.split(' ').map(OsString::from)))
+    }
+
+    #[test]
+    fn a_wait_may_have_a_length_or_none() {
+        let wait = |line: &str| match parse(line).unwrap().command {
+            Command::Maint(Maint::Acquire(args)) => (args.wait.wait, args.nodes.nodes),
+            Command::Maint(Maint::Run(args)) => (args.wait.wait, args.nodes.nodes),
+            _ => panic!("{line}"),
+        };
+        let nodes = || vec!["node-1".to_owned()];
+        let minutes = |n: u64| Some(Some(Duration::from_secs(n * 60)));
+        assert_eq!(wait("x maint acquire node-1"), (None, nodes()));
+        assert_eq!(wait("x maint acquire --wait node-1"), (Some(None), nodes()));
+        assert_eq!(wait("x maint acquire node-1 --wait"), (Some(None), nodes()));
+        assert_eq!(wait("x maint acquire --wait 5m node-1"), (minutes(5), nodes()));
+        assert_eq!(wait("x maint acquire --wait=5m node-1"), (minutes(5), nodes()));
+        assert_eq!(wait("x maint run node-1 --wait 5m -- sleep --wait 5m"), (minutes(5), nodes()));
+    }
+
+    #[test]
+    fn names_and_durations_that_cannot_be_are_refused() {
+        for line in [
+            "x maint acquire ../pods",
+            "x maint acquire Node",
+            "x maint acquire a/b",
+            "x maint acquire node-1 -d 0",
+            "x maint acquire node-1 -d=-5m",
+            "x maint acquire node-1 -d 70y",
+            "x maint acquire node-1 --all",
+            "x maint run node-1",
+            "x maint run node-1 -d 2s -- true",
+            "x hold",
+            "x hold a b -- true",
+            "x maint release node-1 --confirm",
+        ] {
+            assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
+        }
+    }
 
     #[test]
     fn the_definition_is_sound() {

@@ -46,6 +46,26 @@ pub enum Error {
     #[error("{server} does not serve {api}")]
     NotServed { server: String, api: String },
 
+    /// Somebody else has it.
+    #[error("{message}")]
+    Held { message: String, hint: Option<String> },
+
+    /// We will not do that, or the user would not.
+    #[error("{message}")]
+    Refused { message: String, hint: Option<String> },
+
+    /// Somebody was always faster.
+    #[error("{message}")]
+    LostRace { message: String },
+
+    /// The lease was lost while its command ran, and the command was ended.
+    #[error("{message}")]
+    LeaseLost { message: String },
+
+    /// Waited as long as it was told to.
+    #[error("{message}")]
+    TimedOut { message: String },
+
     /// Any other refusal of the server, in its own words.
     #[error("{message}")]
     Api { code: u16, reason: String, message: String, retry_after: Option<Duration> },
@@ -100,6 +120,11 @@ impl Error {
                 ExitCode::Forbidden
             }
             Self::Interrupted => ExitCode::Interrupted,
+            Self::Held { .. } => ExitCode::Held,
+            Self::Refused { .. } => ExitCode::Refused,
+            Self::LostRace { .. } => ExitCode::LostRace,
+            Self::LeaseLost { .. } => ExitCode::LeaseLost,
+            Self::TimedOut { .. } => ExitCode::TimedOut,
             // The reader went away (`… | head`): it has what it wanted.
             Self::Output(cause) if cause.kind() == io::ErrorKind::BrokenPipe => ExitCode::Done,
             Self::Kubeconfig { .. }
@@ -118,6 +143,8 @@ impl Error {
             Self::Usage { hint, .. }
             | Self::Kubeconfig { hint, .. }
             | Self::Credential { hint, .. }
+            | Self::Held { hint, .. }
+            | Self::Refused { hint, .. }
             | Self::NotFound { hint, .. } => hint.clone(),
             Self::Unreachable { cause, .. } if cause.contains("certificate") => Some(
                 "the server's certificate is not signed by the cluster's certificate-authority, or not for \
@@ -137,11 +164,35 @@ impl Error {
             }
             Self::Forbidden { needs, .. } => Some(needs.to_string()),
             Self::NotServed { .. }
+            | Self::LostRace { .. }
+            | Self::LeaseLost { .. }
+            | Self::TimedOut { .. }
             | Self::Api { .. }
             | Self::BadAnswer { .. }
             | Self::Output(_)
             | Self::Interrupted => None,
         }
+    }
+
+    /// Whether the object changed, or came to be, since it was read.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Api { code: 409, .. })
+    }
+
+    /// Whether what was asked for does not exist.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::NotFound { .. })
+    }
+
+    /// Whether a write that failed so may have been done all the same.
+    pub fn is_unclear(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreachable { .. }
+                | Self::NoAnswer { .. }
+                | Self::BadAnswer { .. }
+                | Self::Api { code: 429 | 500.., .. }
+        )
     }
 
     /// Whether there is nothing to tell: the user pressed Ctrl-C, or the reader closed the pipe.
@@ -189,6 +240,11 @@ mod tests {
             (Error::Output(io::ErrorKind::StorageFull.into()), 1),
             (Error::Output(io::ErrorKind::BrokenPipe.into()), 0),
             (Error::Interrupted, 130),
+            (Error::Held { message: message(), hint: None }, 4),
+            (Error::LostRace { message: message() }, 5),
+            (Error::Refused { message: message(), hint: None }, 6),
+            (Error::LeaseLost { message: message() }, 75),
+            (Error::TimedOut { message: message() }, 124),
         ] {
             assert_eq!(error.exit_code().code(), code, "{error:?}");
         }

@@ -25,9 +25,12 @@ pub enum ExitCode {
     TimedOut,
     /// Ctrl-C.
     Interrupted,
+    /// The code of the command that was run.
+    Child(u8),
 }
 
 impl ExitCode {
+    /// Those of our own.
     pub const ALL: [Self; 11] = [
         Self::Done,
         Self::Failed,
@@ -55,6 +58,7 @@ impl ExitCode {
             Self::LeaseLost => 75, // EX_TEMPFAIL: try again later
             Self::TimedOut => 124, // as timeout(1) does
             Self::Interrupted => 130,
+            Self::Child(code) => code,
         }
     }
 
@@ -72,6 +76,7 @@ impl ExitCode {
             Self::LeaseLost => "lease lost while running",
             Self::TimedOut => "timed out",
             Self::Interrupted => "interrupted",
+            Self::Child(_) => "the command's own",
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Leases for cluster operators, as a kubectl plugin and as a library.
 //!
-//! The library half is [`domain`] (the rules, pure) and [`cluster`] (the Kubernetes I/O): neither
-//! prints nor exits. [`commands`] and [`output`] are the plugin.
+//! The library half is [`domain`] (the rules, pure), [`cluster`] (the Kubernetes I/O) and
+//! [`session`] (holding a lease over time): none of them prints or exits. [`commands`] and [`output`] are the plugin.
 
 pub mod cli;
 pub mod cluster;
@@ -10,6 +10,7 @@ pub mod domain;
 pub mod error;
 pub mod exit;
 pub mod output;
+pub mod session;
 
 pub use error::{Error, Result};
 pub use exit::ExitCode;

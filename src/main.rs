@@ -3,10 +3,19 @@
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use kubectl_lease::{cli::Cli, commands, output::Printer};
+use kubectl_lease::{
+    cli::{Cli, words},
+    commands,
+    output::Printer,
+};
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let mut typed = std::env::args_os();
+    #[cfg(unix)]
+    if std::env::args_os().nth(1).is_some_and(|word| word == kubectl_lease::session::watchdog::SUBCOMMAND) {
+        return kubectl_lease::session::watchdog::run(typed.by_ref().skip(2));
+    }
+    let cli = match Cli::try_parse_from(words(typed)) {
         Ok(cli) => cli,
         Err(refusal) => {
             // Help and version are 'errors' too, with code 0. A closed pipe is not our problem.

@@ -1,6 +1,6 @@
 //! Which resources we read, and how a list of them is asked for.
 
-use http::Request;
+use http::{HeaderValue, Request, header};
 use kube::core::{
     params::{ListParams, WatchParams},
     request,
@@ -21,6 +21,8 @@ pub struct Resource {
 pub const LEASES: Resource =
     Resource { group: "coordination.k8s.io", version: "v1", plural: "leases", kind: "Lease" };
 
+pub const NODES: Resource = Resource { group: "", version: "v1", plural: "nodes", kind: "Node" };
+
 impl Resource {
     /// `plural.group`, as kubectl and RBAC name it.
     pub fn name(self) -> String {
@@ -39,7 +41,7 @@ impl Resource {
         }
     }
 
-    fn path(self, namespace: Option<&str>) -> String {
+    pub(super) fn path(self, namespace: Option<&str>) -> String {
         let Self { group, version, plural, .. } = self;
         let root =
             if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
@@ -60,11 +62,23 @@ pub struct Query {
     pub fields: Option<String>,
     /// At most this many.
     pub limit: Option<u32>,
+    /// Only the metadata of each, which is all that some need of large objects.
+    pub metadata_only: bool,
+    /// Where reading is not allowed, it is as if there were none.
+    pub optional: bool,
 }
 
 impl Query {
     pub fn new(resource: Resource) -> Self {
-        Self { resource, namespace: None, labels: None, fields: None, limit: None }
+        Self {
+            resource,
+            namespace: None,
+            labels: None,
+            fields: None,
+            limit: None,
+            metadata_only: false,
+            optional: false,
+        }
     }
 
     #[must_use]
@@ -81,6 +95,28 @@ impl Query {
     #[must_use]
     pub fn limit(self, limit: u32) -> Self {
         Self { limit: Some(limit), ..self }
+    }
+
+    #[must_use]
+    pub fn metadata_only(self) -> Self {
+        Self { metadata_only: true, ..self }
+    }
+
+    #[must_use]
+    pub fn optional(self) -> Self {
+        Self { optional: true, ..self }
+    }
+
+    fn accept(&self, request: &mut Request<Vec<u8>>) {
+        if self.metadata_only {
+            const METADATA: &str =
+                "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+            const WATCHED: &str =
+                "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+            let watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+            let accept = HeaderValue::from_static(if watch { WATCHED } else { METADATA });
+            request.headers_mut().insert(header::ACCEPT, accept);
+        }
     }
 
     pub(super) fn needs(&self, verbs: &'static str) -> Needs {
@@ -110,8 +146,14 @@ impl Query {
 impl Cluster {
     /// Lists objects in one request.
     pub async fn list<T: serde::de::DeserializeOwned>(&self, query: &Query) -> Result<List<T>> {
-        let request = query.list_request().map_err(|error| unbuildable(&error))?;
-        let body = self.call(&request, &query.needs("list")).await?;
+        let mut request = query.list_request().map_err(|error| unbuildable(&error))?;
+        query.accept(&mut request);
+        let body = match self.call(&request, &query.needs("list")).await {
+            Err(Error::Forbidden { .. }) if query.optional => {
+                return Ok(List { items: Vec::new(), resource_version: String::new() });
+            }
+            body => body?,
+        };
         List::parse(&body)
             .map_err(|error| Error::BadAnswer { server: self.server.clone(), cause: error.to_string() })
     }
@@ -122,7 +164,8 @@ impl Cluster {
         query: &Query,
         version: &str,
     ) -> Result<http::Response<kube::client::Body>> {
-        let request = query.watch_request(version).map_err(|error| unbuildable(&error))?;
+        let mut request = query.watch_request(version).map_err(|error| unbuildable(&error))?;
+        query.accept(&mut request);
         self.open(&request, &query.needs("list,watch")).await
     }
 }
@@ -153,8 +196,7 @@ mod tests {
 
     #[test]
     fn the_core_group_has_no_name() {
-        let nodes = Resource { group: "", version: "v1", plural: "nodes", kind: "Node" };
-        assert_eq!(nodes.path(None), "/api/v1/nodes");
-        assert_eq!(nodes.name(), "nodes");
+        assert_eq!(NODES.path(None), "/api/v1/nodes");
+        assert_eq!(NODES.name(), "nodes");
     }
 }

@@ -7,6 +7,8 @@
 mod api;
 pub mod config;
 mod credential;
+pub mod leases;
+pub mod nodes;
 mod object;
 mod proxy;
 pub mod served;
@@ -26,7 +28,7 @@ use kube::client::Body;
 
 use self::credential::ExecCredential;
 pub use self::{
-    api::{LEASES, Query, Resource},
+    api::{LEASES, NODES, Query, Resource},
     object::{List, Object},
 };
 use crate::{
@@ -201,8 +203,12 @@ impl Cluster {
         };
         Err(match status {
             StatusCode::UNAUTHORIZED => Error::Unauthenticated { server: self.server.clone(), message },
+            // A namespace on its way out takes nothing new, whatever rights one has.
+            StatusCode::FORBIDDEN if message.contains("because it is being terminated") => {
+                Error::Api { code: 403, reason: told.reason, message, retry_after: None }
+            }
             StatusCode::FORBIDDEN => Error::Forbidden { message, needs: needs.clone() },
-            // Without a reason it is not the object that is missing but the whole API.
+            // Where no object is named it is not an object that is missing but the whole API.
             StatusCode::NOT_FOUND if told.details.name.is_empty() => {
                 Error::NotServed { server: self.server.clone(), api: needs.resource.clone() }
             }

@@ -31,6 +31,13 @@ impl<T: DeserializeOwned> Object<T> {
     }
 }
 
+impl<T: Default> Object<T> {
+    /// What would have been made, had it not been a dry run in a place that is not there yet.
+    pub fn imagined() -> Self {
+        Self { value: Arc::default(), text: Bytes::new() }
+    }
+}
+
 impl<T> Object<T> {
     /// The whole object as kubectl would show it: with the `apiVersion` and `kind` that the items
     /// of a list come without, and without `managedFields`.

@@ -6,8 +6,8 @@
 //! missing right should end the command), later ones are events, because the servers watched may
 //! be the very ones that restart.
 //!
-//! A connection can die without a word. What is followed here changes often (a lease every few
-//! seconds), so a silence is checked by a new list before anybody concludes from it.
+//! A connection can die without a word. So a silence that is longer than what is followed would
+//! make by itself is checked by a new list, before anybody concludes from it.
 
 use std::time::Duration;
 
@@ -26,8 +26,6 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// After this much silence the connection is checked.
-const QUIET: Duration = Duration::from_secs(15);
 /// How long that check may take.
 const CHECK: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
@@ -48,8 +46,16 @@ pub enum Event<T> {
     Failed(Error),
 }
 
-/// Follows the objects of `query` until the receiver is dropped, sending what happens.
-pub async fn follow<T: DeserializeOwned>(cluster: &Cluster, query: &Query, events: mpsc::Sender<Event<T>>) {
+/// Follows the objects of `query` until the receiver is dropped, sending what happens, each with
+/// `source` for a receiver that follows several. After `quiet` without an event (the server sends a
+/// bookmark each minute) the connection is checked.
+pub async fn follow<S: Copy, T: DeserializeOwned>(
+    cluster: &Cluster,
+    query: &Query,
+    quiet: Duration,
+    source: S,
+    events: mpsc::Sender<(S, Event<T>)>,
+) {
     let mut pause = FIRST_PAUSE;
     let mut first = true;
     loop {
@@ -58,10 +64,15 @@ pub async fn follow<T: DeserializeOwned>(cluster: &Cluster, query: &Query, event
             Ok(list) => {
                 first = false;
                 pause = FIRST_PAUSE;
-                if events.send(Event::Snapshot(list.items)).await.is_err() {
+                let version = list.resource_version;
+                if events.send((source, Event::Snapshot(list.items))).await.is_err() {
                     return;
                 }
-                match watch(cluster, query, list.resource_version, &events).await {
+                if version.is_empty() {
+                    // Not allowed to read it, and told to do without.
+                    return;
+                }
+                match watch(cluster, query, version, quiet, source, &events).await {
                     End::Closed => return,
                     End::Stale => continue,
                     End::Broken(error) => error,
@@ -74,10 +85,10 @@ pub async fn follow<T: DeserializeOwned>(cluster: &Cluster, query: &Query, event
             Error::Forbidden { .. } | Error::Unauthenticated { .. } | Error::Credential { .. }
         );
         if first || hopeless {
-            let _ = events.send(Event::Failed(failure)).await;
+            let _ = events.send((source, Event::Failed(failure))).await;
             return;
         }
-        if events.send(Event::Lost(failure)).await.is_err() {
+        if events.send((source, Event::Lost(failure))).await.is_err() {
             return;
         }
         sleep(pause).await;
@@ -113,11 +124,13 @@ struct Versioned {
 }
 
 /// Watches from `version` on, through as many connections as that takes.
-async fn watch<T: DeserializeOwned>(
+async fn watch<S: Copy, T: DeserializeOwned>(
     cluster: &Cluster,
     query: &Query,
     mut version: String,
-    events: &mpsc::Sender<Event<T>>,
+    quiet: Duration,
+    source: S,
+    events: &mpsc::Sender<(S, Event<T>)>,
 ) -> End {
     loop {
         let response = match cluster.open_watch(query, &version).await {
@@ -130,7 +143,7 @@ async fn watch<T: DeserializeOwned>(
         let mut events_seen = 0_u32;
         loop {
             let chunk = tokio::select! {
-                chunk = timeout(QUIET, body.next()) => chunk,
+                chunk = timeout(quiet, body.next()) => chunk,
                 () = events.closed() => return End::Closed,
             };
             match chunk {
@@ -148,7 +161,7 @@ async fn watch<T: DeserializeOwned>(
                 match take(&line) {
                     Ok(Taken::Event(event, at)) => {
                         version = at;
-                        if events.send(event).await.is_err() {
+                        if events.send((source, event)).await.is_err() {
                             return End::Closed;
                         }
                     }

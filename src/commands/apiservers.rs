@@ -26,15 +26,15 @@ pub async fn run(args: &Apiservers, cluster: &Cluster, printer: &mut Printer) ->
         .select(listing.selector.as_deref(), listing.field_selector.as_deref());
     let view = Apis { name: args.name.as_deref() };
     if listing.watch {
-        return watching::run(&view, &query, listing, cluster, printer).await;
+        return watching::run(&view, &[query], listing, cluster, printer).await;
     }
 
-    let leases = cluster.list::<Lease>(&query).await?.items;
+    let leases = watching::gather(cluster, &[query]).await?;
     let now = cluster.server_time();
-    let apiservers = view.items(leases.iter(), now);
+    let apiservers = view.items(&leases, now);
     match (&args.name, apiservers.as_slice()) {
         (None, []) => Err(none_at_all(listing.selector.is_some() || listing.field_selector.is_some())),
-        (Some(name), []) => Err(not_there(name, &Apis { name: None }.items(leases.iter(), now))),
+        (Some(name), []) => Err(not_there(name, &Apis { name: None }.items(&leases, now))),
         (Some(_), [one]) => {
             printer.single(one, listing.output, !listing.no_headers, now).map(|()| ExitCode::Done)
         }
@@ -57,11 +57,12 @@ impl View for Apis<'_> {
     type Object = Lease;
     type Item = Apiserver;
 
-    fn key(lease: &Lease) -> &str {
-        &lease.metadata.name
+    fn key(lease: &Lease) -> String {
+        lease.metadata.name.clone()
     }
 
-    fn items<'a>(&self, leases: impl Iterator<Item = &'a Object<Lease>>, now: ServerTime) -> Vec<Apiserver> {
+    fn items(&self, sources: &[Vec<Object<Lease>>], now: ServerTime) -> Vec<Apiserver> {
+        let leases = sources.iter().flatten();
         let mut apiservers: Vec<_> = leases
             .filter_map(|lease| {
                 let identity = Identity::from_lease(&lease.value, now)?;

@@ -1,6 +1,8 @@
 //! One file a verb: gather, ask the rule, act, print.
 
 mod apiservers;
+mod hold;
+mod maint;
 mod watching;
 
 use std::time::Duration;
@@ -25,6 +27,8 @@ pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
         let cluster = Cluster::new(config::load(&cli.connection)?, timeout).await?;
         let exit = match cli.command {
             Command::Apiservers(args) => apiservers::run(&args, &cluster, printer).await,
+            Command::Maint(verb) => maint::run(&verb, &cluster, printer).await,
+            Command::Hold(args) => hold::run(&args, &cluster, printer).await,
         };
         remark(&cluster, printer);
         exit

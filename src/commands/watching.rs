@@ -1,8 +1,11 @@
-//! `--watch`, for any list command: what a view shows is worked out anew at each event and each
-//! second, so that what only the passing of time changes (alive, late, silent) changes too.
+//! Showing lists of objects, once or with `--watch`.
+//!
+//! What a view shows while watching is worked out anew at each event and each second, so that what
+//! only the passing of time changes (alive, late, silent) changes too.
 
 use std::{collections::BTreeMap, time::Duration};
 
+use futures::future::{join_all, try_join_all};
 use serde::de::DeserializeOwned;
 use tokio::{
     sync::mpsc,
@@ -25,6 +28,8 @@ use crate::{
     },
 };
 
+/// A lease that is followed here changes every few seconds.
+const QUIET: Duration = Duration::from_secs(15);
 const TOGETHER: Duration = Duration::from_millis(200);
 
 /// What a list command shows of the objects it reads.
@@ -32,25 +37,42 @@ pub trait View {
     type Object: DeserializeOwned;
     type Item: Item;
 
-    /// What tells the objects apart.
-    fn key(object: &Self::Object) -> &str;
+    /// What tells the objects of one source apart.
+    fn key(object: &Self::Object) -> String;
 
-    fn items<'a>(
-        &self,
-        objects: impl Iterator<Item = &'a Object<Self::Object>>,
-        now: ServerTime,
-    ) -> Vec<Self::Item>
-    where
-        Self::Object: 'a;
+    /// What to show of the objects of each source, in the order of the queries.
+    fn items(&self, sources: &[Vec<Object<Self::Object>>], now: ServerTime) -> Vec<Self::Item>;
 
     /// The whole of it in a few words.
     fn summary(&self, items: &[Self::Item]) -> String;
 }
 
+/// Reads all sources at once.
+pub async fn gather<T: DeserializeOwned>(
+    cluster: &Cluster,
+    queries: &[Query],
+) -> Result<Vec<Vec<Object<T>>>> {
+    let lists = try_join_all(queries.iter().map(|query| cluster.list::<T>(query))).await?;
+    Ok(lists.into_iter().map(|list| list.items).collect())
+}
+
+/// One source of objects, as far as it is known.
+struct Source<T> {
+    objects: BTreeMap<String, Object<T>>,
+    begun: bool,
+    lost: Option<(ServerTime, Error)>,
+}
+
+impl<T> Default for Source<T> {
+    fn default() -> Self {
+        Self { objects: BTreeMap::new(), begun: false, lost: None }
+    }
+}
+
 /// Shows the view until Ctrl-C.
 pub async fn run<V: View>(
     view: &V,
-    query: &Query,
+    queries: &[Query],
     listing: &Listing,
     cluster: &Cluster,
     printer: &mut Printer,
@@ -58,63 +80,52 @@ pub async fn run<V: View>(
     let (sender, mut events) = mpsc::channel(64);
     let watching = async {
         let mut screen = Screen::new(printer, listing.output, !listing.no_headers);
-        let mut objects: BTreeMap<String, Object<V::Object>> = BTreeMap::new();
+        let mut sources: Vec<Source<V::Object>> = queries.iter().map(|_| Source::default()).collect();
         let mut shown: Vec<V::Item> = Vec::new();
-        let mut link = Link::Up;
         let mut begun = false;
         let mut second = interval(Duration::from_secs(1));
         second.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let event = tokio::select! {
+            let mut next = tokio::select! {
                 event = events.recv() => event,
                 _ = second.tick(), if begun => None,
             };
-            let mut next = event;
             if next.is_some() && begun {
                 // What belongs together arrives a moment apart, such as the old lease's end and
                 // the new one's beginning in a restart: it is shown as one.
                 sleep(TOGETHER).await;
             }
-            while let Some(event) = next {
-                match event {
-                    Event::Snapshot(all) => {
-                        objects = all
-                            .into_iter()
-                            .map(|object| (V::key(&object.value).to_owned(), object))
-                            .collect();
-                        link = Link::Up;
-                        begun = true;
-                    }
-                    Event::Changed(object) => {
-                        objects.insert(V::key(&object.value).to_owned(), object);
-                    }
-                    Event::Gone(object) => {
-                        objects.remove(V::key(&object.value));
-                    }
-                    Event::Lost(error) => {
-                        // Nothing is concluded from a silence that is our own.
-                        let since = match link {
-                            Link::Down { since, .. } => since,
-                            Link::Up => cluster.server_time(),
-                        };
-                        link = Link::Down { since, why: error.to_string() };
-                    }
-                    Event::Failed(error) => return Err(error),
-                }
+            while let Some((source, event)) = next {
+                apply::<V>(&mut sources[source], event, cluster)?;
                 next = events.try_recv().ok();
             }
+            begun = sources.iter().all(|source| source.begun);
+            if !begun {
+                continue;
+            }
+            let link = match sources
+                .iter()
+                .filter_map(|source| source.lost.as_ref())
+                .min_by_key(|(since, _)| *since)
+            {
+                None => Link::Up,
+                Some((since, error)) => Link::Down { since: *since, why: error.to_string() },
+            };
             let now = match link {
                 Link::Up => cluster.server_time(),
                 Link::Down { since, .. } => since,
             };
-            let items = view.items(objects.values(), now);
+            let objects: Vec<Vec<_>> =
+                sources.iter().map(|source| source.objects.values().cloned().collect()).collect();
+            let items = view.items(&objects, now);
             screen.show(&items, &changes(&shown, &items, now), &link, &view.summary(&items), now)?;
             shown = items;
         }
     };
     let following = async {
-        follow(cluster, query, sender).await;
-        // Its last event says why it ended, and ends the other side.
+        let follow = |(n, query)| follow(cluster, query, QUIET, n, sender.clone());
+        join_all(queries.iter().enumerate().map(follow)).await;
+        // The last event says why it ended, and ends the other side.
         std::future::pending::<()>().await;
     };
     tokio::select! {
@@ -122,4 +133,27 @@ pub async fn run<V: View>(
         () = following => Ok(ExitCode::Done),
         _ = tokio::signal::ctrl_c() => Err(Error::Interrupted),
     }
+}
+
+fn apply<V: View>(source: &mut Source<V::Object>, event: Event<V::Object>, cluster: &Cluster) -> Result<()> {
+    match event {
+        Event::Snapshot(all) => {
+            source.objects = all.into_iter().map(|object| (V::key(&object.value), object)).collect();
+            source.begun = true;
+            source.lost = None;
+        }
+        Event::Changed(object) => {
+            source.objects.insert(V::key(&object.value), object);
+        }
+        Event::Gone(object) => {
+            source.objects.remove(&V::key(&object.value));
+        }
+        Event::Lost(error) => {
+            // Nothing is concluded from a silence that is our own.
+            let since = source.lost.as_ref().map_or_else(|| cluster.server_time(), |(since, _)| *since);
+            source.lost = Some((since, error));
+        }
+        Event::Failed(error) => return Err(error),
+    }
+    Ok(())
 }

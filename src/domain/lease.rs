@@ -31,6 +31,16 @@ pub struct Lease {
 }
 
 impl Lease {
+    /// Who holds it; empty for nobody.
+    pub fn holder(&self) -> &str {
+        self.spec.holder_identity.as_deref().unwrap_or_default()
+    }
+
+    /// Why it is held, in the holder's words.
+    pub fn reason(&self) -> Option<&str> {
+        self.metadata.annotations.get(super::maintenance::REASON).map(String::as_str)
+    }
+
     /// When the holder last renewed.
     pub fn renewed(&self) -> Option<Timestamp> {
         self.spec.renew_time.as_ref().map(|time| time.0)

@@ -3,7 +3,10 @@
 //! Every function here takes the facts and the instant as arguments, so that each rule has its
 //! table of cases beside it and none needs a cluster to be checked.
 
+pub mod deadline;
 pub mod duration;
+pub mod holder;
 pub mod identity;
 pub mod lease;
+pub mod maintenance;
 pub mod time;

@@ -5,6 +5,8 @@
 
 pub mod listing;
 pub mod printer;
+pub mod progress;
+pub mod prompt;
 pub mod sanitise;
 pub mod screen;
 pub mod structured;

@@ -13,7 +13,7 @@ use anstream::{AutoStream, ColorChoice};
 use super::{
     listing::{Format, Item},
     sanitise, structured,
-    table::{self, Tone},
+    table::{self, Look, Tone},
 };
 use crate::{domain::time::ServerTime, error::Error, error::Result};
 
@@ -50,8 +50,8 @@ impl Printer {
         self.terminal
     }
 
-    pub(super) fn colour(&self) -> bool {
-        self.colour_out
+    pub(super) fn look(&self) -> Look {
+        Look { colour: self.colour_out, bars: self.terminal }
     }
 
     /// Writes text that this module has made.
@@ -103,7 +103,13 @@ impl Printer {
     ) -> String {
         let wide = format == Format::Wide;
         let rows: Vec<_> = items.iter().map(|item| item.cells(now, wide)).collect();
-        table::render(headers.then(|| I::headers(wide)), &rows, self.colour_out)
+        table::render(headers.then(|| I::headers(wide)), &rows, self.look())
+    }
+
+    /// What was done, a line each.
+    pub fn done(&mut self, line: &str) -> Result<()> {
+        let line = sanitise::line(line).into_owned() + "\n";
+        self.write(&line)
     }
 
     /// Something worth knowing.

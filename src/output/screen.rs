@@ -122,7 +122,8 @@ impl<'a> Screen<'a> {
 
     fn redraw<I: Item>(&mut self, items: &[I], link: &Link, summary: &str, now: ServerTime) -> Result<()> {
         let (height, width) = Term::stdout().size();
-        let colour = self.printer.colour();
+        let look = self.printer.look();
+        let colour = look.colour;
 
         let clock = |time: ServerTime| format!("{:.0}", time.0)[11..].to_owned();
         let mut below = vec![match link {
@@ -144,7 +145,7 @@ impl<'a> Screen<'a> {
                 ]
             })
             .collect();
-        below.extend(table::render(None, &log, colour).lines().map(str::to_owned));
+        below.extend(table::render(None, &log, look).lines().map(str::to_owned));
 
         let table = self.printer.table(items, self.format, self.headers, now);
         let mut lines: Vec<&str> = table.lines().collect();

@@ -1,5 +1,7 @@
 //! Tables as kubectl prints them: no borders, upper-case headers, colour only to mark a state.
 
+use std::{borrow::Cow, time::Duration};
+
 use comfy_table::{Attribute, Color, ContentArrangement, presets};
 use owo_colors::OwoColorize;
 
@@ -38,16 +40,33 @@ impl Tone {
 pub struct Cell {
     pub text: String,
     pub tone: Tone,
+    /// How much is left of something, in eighths; a small bar on a terminal.
+    gauge: Option<u8>,
+}
+
+/// What the place of the table can show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    pub colour: bool,
+    pub bars: bool,
 }
 
 impl Cell {
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), tone: Tone::Plain }
+        Self { text: text.into(), ..Self::default() }
     }
 
     /// kubectl's word for a field that is not there.
     pub fn or_none(text: Option<impl Into<String>>) -> Self {
         text.map_or_else(|| Self::new("<none>"), Self::new)
+    }
+
+    /// With a bar for how much of a whole is left.
+    #[must_use]
+    pub fn gauge(self, left: Duration, whole: Duration) -> Self {
+        let eighths = 8.0 * left.as_secs_f64() / whole.as_secs_f64().max(1.0);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        Self { gauge: Some(eighths.ceil().clamp(0.0, 8.0) as u8), ..self }
     }
 
     #[must_use]
@@ -57,10 +76,10 @@ impl Cell {
 }
 
 /// Lays rows out below their headers, a line each, without the final line break.
-pub fn render(headers: Option<&[&str]>, rows: &[Vec<Cell>], colour: bool) -> String {
+pub fn render(headers: Option<&[&str]>, rows: &[Vec<Cell>], look: Look) -> String {
     let mut table = comfy_table::Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    if colour {
+    if look.colour {
         table.enforce_styling();
     } else {
         table.force_no_tty();
@@ -69,7 +88,7 @@ pub fn render(headers: Option<&[&str]>, rows: &[Vec<Cell>], colour: bool) -> Str
         table.set_header(headers);
     }
     for row in rows {
-        table.add_row(row.iter().map(drawn));
+        table.add_row(row.iter().map(|cell| drawn(cell, look)));
     }
     let last = table.column_count().saturating_sub(1);
     for (n, column) in table.column_iter_mut().enumerate() {
@@ -78,10 +97,16 @@ pub fn render(headers: Option<&[&str]>, rows: &[Vec<Cell>], colour: bool) -> Str
     table.trim_fmt()
 }
 
-fn drawn(cell: &Cell) -> comfy_table::Cell {
+fn drawn(cell: &Cell, look: Look) -> comfy_table::Cell {
     // A cell without width would be laid out as no cell at all.
     let text = if cell.text.is_empty() { "<none>".into() } else { sanitise::line(&cell.text) };
-    let drawn = comfy_table::Cell::new(text);
+    let drawn = comfy_table::Cell::new(match cell.gauge {
+        Some(eighths) if look.bars => {
+            let full = usize::from(eighths);
+            Cow::Owned(format!("{}{} {text}", "█".repeat(full), "░".repeat(8 - full)))
+        }
+        _ => text,
+    });
     match cell.tone {
         Tone::Plain => drawn,
         Tone::Good => drawn.fg(Color::DarkGreen),
@@ -95,6 +120,21 @@ fn drawn(cell: &Cell) -> comfy_table::Cell {
 mod tests {
     use super::*;
 
+    const PLAIN: Look = Look { colour: false, bars: false };
+    const FANCY: Look = Look { colour: true, bars: true };
+
+    #[test]
+    fn what_is_left_is_a_bar_on_a_terminal_only() {
+        let minutes = |n: u64| Duration::from_secs(n * 60);
+        for (left, bar) in
+            [(30, "████████"), (15, "████░░░░"), (1, "█░░░░░░░"), (0, "░░░░░░░░"), (90, "████████")]
+        {
+            let rows = vec![vec![Cell::new("x").gauge(minutes(left), minutes(30))]];
+            assert_eq!(render(None, &rows, FANCY), format!("{bar} x"));
+            assert_eq!(render(None, &rows, PLAIN), "x");
+        }
+    }
+
     fn rows() -> Vec<Vec<Cell>> {
         vec![
             vec![Cell::new("cp-1"), Cell::new("alive").tone(Tone::Good)],
@@ -105,25 +145,25 @@ mod tests {
     #[test]
     fn looks_like_kubectl() {
         assert_eq!(
-            render(Some(&["HOST", "STATE"]), &rows(), false),
+            render(Some(&["HOST", "STATE"]), &rows(), PLAIN),
             "HOST              STATE\ncp-1              alive\ncontrol-plane-2   late"
         );
-        assert_eq!(render(None, &rows(), false), "cp-1              alive\ncontrol-plane-2   late");
+        assert_eq!(render(None, &rows(), PLAIN), "cp-1              alive\ncontrol-plane-2   late");
     }
 
     #[test]
     fn colour_does_not_disturb_the_columns() {
-        let coloured = render(Some(&["HOST", "STATE"]), &rows(), true);
+        let coloured = render(Some(&["HOST", "STATE"]), &rows(), FANCY);
         assert!(coloured.contains("\x1b[38;5;2malive"));
         let plain = console::strip_ansi_codes(&coloured);
         let lines: Vec<_> = plain.lines().map(str::trim_end).collect();
-        assert_eq!(lines.join("\n"), render(Some(&["HOST", "STATE"]), &rows(), false));
+        assert_eq!(lines.join("\n"), render(Some(&["HOST", "STATE"]), &rows(), PLAIN));
     }
 
     #[test]
     fn a_cell_cannot_break_out_of_its_line() {
         let rows = vec![vec![Cell::new("a\nb\x1b[2J"), Cell::new("x")], vec![Cell::new(""), Cell::new("y")]];
-        let text = render(None, &rows, true);
+        let text = render(None, &rows, FANCY);
         assert_eq!(text.lines().count(), 2);
         assert!(!text.contains('\x1b'));
         assert!(text.ends_with("<none>             y"), "{text}");

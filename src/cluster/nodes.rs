@@ -1,0 +1,44 @@
+//! Nodes, of which only the metadata is of interest here.
+
+use http::{Request, header};
+use serde::Deserialize;
+
+use super::{Cluster, NODES, Query, leases::unbuildable};
+use crate::{
+    domain::lease::Metadata,
+    error::{Error, Needs, Result},
+};
+
+#[derive(Deserialize)]
+struct Node {
+    metadata: Metadata,
+}
+
+impl Cluster {
+    /// A node by name.
+    pub async fn node(&self, name: &str) -> Result<Metadata> {
+        let request = Request::get(format!("{}/{name}", NODES.path(None)))
+            .header(
+                header::ACCEPT,
+                "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
+            )
+            .body(Vec::new())
+            .map_err(unbuildable)?;
+        let needs = Needs { verbs: "get", resource: NODES.name(), namespace: None };
+        match self.call(&request, &needs).await {
+            Ok(body) => Ok(self.object::<Node>(body)?.value.metadata.clone()),
+            Err(error) if error.is_not_found() => Err(Error::NotFound {
+                message: format!("there is no node '{name}'"),
+                hint: Some("'kubectl get nodes' lists them".into()),
+            }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// All nodes, or those with these labels.
+    pub async fn nodes(&self, labels: Option<&str>) -> Result<Vec<Metadata>> {
+        let query = Query::new(NODES).select(labels, None).metadata_only();
+        let list = self.list::<Node>(&query).await?;
+        Ok(list.items.iter().map(|node| node.value.metadata.clone()).collect())
+    }
+}

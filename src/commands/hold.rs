@@ -1,0 +1,96 @@
+//! `kubectl lease hold`.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::maint::{
+    blocked,
+    run::{term, under},
+    who,
+};
+use crate::{
+    cli::Hold,
+    cluster::{
+        Cluster,
+        leases::{Address, Writing},
+    },
+    commands::maint::wait_for,
+    domain::{deadline::Schedule, lease::Lease, maintenance::Standing},
+    error::{Error, Result},
+    exit::ExitCode,
+    output::Printer,
+    session::{Claim, Held, Rule, Took},
+};
+
+pub async fn run(args: &Hold, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+    let at = Address::new(cluster.namespace(), &args.name);
+    let (who, lease) = tokio::try_join!(who(&args.identity, false, cluster), cluster.lease(&at))?;
+    if lease.as_ref().is_some_and(|lease| lease.value.spec.strategy.is_some()) {
+        return Err(Error::Refused {
+            message: format!(
+                "'{}' is managed by coordinated leader election, which chooses its holder itself",
+                args.name
+            ),
+            hint: Some("hold another lease".into()),
+        });
+    }
+    let claim = Claim {
+        at,
+        who: if args.identity.holder.is_some() { who } else { who.unique(&term()) },
+        seconds: i32::try_from(args.duration.as_secs()).unwrap_or(i32::MAX),
+        reason: None,
+        owner: None,
+        rule: Rule::Observed,
+        take_malformed: false,
+        create_namespace: false,
+        writing: Writing::default(),
+    };
+    let held = tokio::select! {
+        held = take(&claim, args, lease, cluster, printer) => held?,
+        _ = tokio::signal::ctrl_c() => {
+            // A write may have been under way.
+            if let Ok(Some(lease)) = cluster.lease(&claim.at).await {
+                let held = Held { at: claim.at.clone(), who: claim.who.clone(), lease, sent: crate::session::BootInstant::now() };
+                let _ = held.release(cluster, &Writing::default()).await;
+            }
+            return Err(Error::Interrupted);
+        }
+    };
+    under(&[held], Schedule::new(args.duration), &args.command, cluster, printer).await
+}
+
+async fn take(
+    claim: &Claim,
+    args: &Hold,
+    lease: Option<crate::cluster::Object<Lease>>,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<Held> {
+    let (standing, lease) = match claim.take(cluster, Some(lease)).await? {
+        Took::Yes(held, _) => return Ok(held),
+        Took::No(standing, lease) => (standing, lease),
+    };
+    if let Some(limit) = args.wait.wait {
+        let deadline = limit.map(|limit| Instant::now() + limit);
+        return wait_for(claim, deadline, cluster, printer).await.map(|(held, _)| held);
+    }
+    let lease = lease.as_ref().map(|lease| &*lease.value);
+    if let Standing::Expired { .. } = standing {
+        // It looks expired by its timestamps; that its holder is gone is known when it has not
+        // moved for as long as its duration.
+        let seconds = lease.and_then(|lease| lease.spec.lease_duration_seconds).unwrap_or(1);
+        let limit = Duration::from_secs(u64::try_from(seconds).unwrap_or(1)) + Duration::from_secs(2);
+        return match wait_for(claim, Some(Instant::now() + limit), cluster, printer).await {
+            Err(Error::TimedOut { .. }) => Err(Error::Held {
+                message: format!(
+                    "'{}' looks expired, but its holder still renews it: its clock is wrong",
+                    args.name
+                ),
+                hint: Some("--wait takes it as soon as it is free".into()),
+            }),
+            outcome => outcome.map(|(held, _)| held),
+        };
+    }
+    Err(blocked(&format!("'{}'", args.name), &standing, lease, cluster.server_time()))
+}

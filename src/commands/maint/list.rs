@@ -1,0 +1,247 @@
+use std::{collections::BTreeMap, time::Duration};
+
+use serde_json::{Map, Value, json};
+
+use super::{Target, leases, medik8s_leases, nodes, target, who};
+use crate::{
+    cli::MaintList,
+    cluster::{Cluster, LEASES, Object},
+    commands::watching::{self, View},
+    domain::{
+        duration::age,
+        holder::Who,
+        lease::Lease,
+        maintenance::{self, Standing},
+        time::ServerTime,
+    },
+    error::Result,
+    exit::ExitCode,
+    output::{Cell, Change, Item, Printer, Tone},
+};
+
+pub async fn run(args: &MaintList, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+    let listing = &args.listing;
+    let queries = [
+        nodes().select(listing.selector.as_deref(), listing.field_selector.as_deref()),
+        leases(),
+        medik8s_leases(),
+    ];
+    if listing.watch {
+        let who = who(&args.identity, false, cluster).await?;
+        return watching::run(&Nodes { who, abandoned: args.abandoned }, &queries, listing, cluster, printer)
+            .await;
+    }
+    let (who, sources) =
+        tokio::try_join!(who(&args.identity, false, cluster), watching::gather(cluster, &queries))?;
+    let now = cluster.server_time();
+    let rows = Nodes { who, abandoned: args.abandoned }.items(&sources, now);
+    if rows.is_empty() {
+        printer.note(if args.abandoned { "no node's lease looks forgotten" } else { "no nodes found" });
+        if !matches!(listing.output, crate::output::Format::Json | crate::output::Format::Yaml) {
+            return Ok(ExitCode::Done);
+        }
+    }
+    printer.listing(&rows, listing.output, !listing.no_headers, now)?;
+    Ok(ExitCode::Done)
+}
+
+struct Nodes {
+    who: Who,
+    abandoned: bool,
+}
+
+impl View for Nodes {
+    type Object = Lease;
+    type Item = Row;
+
+    fn key(object: &Lease) -> String {
+        object.metadata.name.clone()
+    }
+
+    fn items(&self, sources: &[Vec<Object<Lease>>], now: ServerTime) -> Vec<Row> {
+        let [nodes, leases, medik8s] = sources else { return Vec::new() };
+        let named = |leases: &[Object<Lease>]| -> BTreeMap<String, Object<Lease>> {
+            leases.iter().map(|lease| (lease.value.metadata.name.clone(), lease.clone())).collect()
+        };
+        let (leases, medik8s) = (named(leases), named(medik8s));
+        let one = |leases: &BTreeMap<String, Object<Lease>>, name: &str| -> Vec<Object<Lease>> {
+            leases.get(name).cloned().into_iter().collect()
+        };
+        let mut rows: Vec<Row> = nodes
+            .iter()
+            .map(|node| {
+                let node = node.value.metadata.clone();
+                let (lease, other) =
+                    (one(&leases, &node.name), one(&medik8s, &maintenance::medik8s_name(&node.name)));
+                Row::new(target(node, &lease, &other, now), &self.who, now)
+            })
+            .filter(|row| row.abandoned || !self.abandoned)
+            .collect();
+        rows.sort_by(|a, b| a.target.node.name.cmp(&b.target.node.name));
+        rows
+    }
+
+    fn summary(&self, rows: &[Row]) -> String {
+        let held = rows.iter().filter(|row| !matches!(row.state(), "free" | "expired")).count();
+        format!("{held} of {} held", rows.len())
+    }
+}
+
+/// A node and how its lease stands.
+#[derive(Clone)]
+pub struct Row {
+    pub target: Target,
+    pub standing: Standing,
+    pub abandoned: bool,
+}
+
+impl Row {
+    pub fn new(target: Target, who: &Who, now: ServerTime) -> Self {
+        let lease = target.lease.as_ref().map(|lease| &*lease.value);
+        Self {
+            standing: Standing::of(lease.map(|lease| &lease.spec), who, now),
+            abandoned: lease.is_some_and(|lease| maintenance::is_abandoned(lease, who, now)),
+            target,
+        }
+    }
+
+    fn lease(&self) -> Option<&Lease> {
+        self.target.lease.as_ref().map(|lease| &*lease.value)
+    }
+
+    /// One word for it.
+    pub fn state(&self) -> &'static str {
+        match self.standing {
+            Standing::Free | Standing::Expired { .. } if self.target.medik8s.is_some() => "medik8s",
+            Standing::Free => "free",
+            Standing::Expired { .. } => "expired",
+            Standing::Ours { .. } => "yours",
+            Standing::Held { .. } => "held",
+            Standing::Admin { .. } => "admin",
+            Standing::Malformed { .. } => "malformed",
+        }
+    }
+
+    fn tone(&self) -> Tone {
+        match self.state() {
+            _ if self.abandoned => Tone::Bad,
+            "free" | "yours" => Tone::Good,
+            "malformed" => Tone::Bad,
+            "expired" => Tone::Faint,
+            _ => Tone::Doubtful,
+        }
+    }
+
+    fn holder(&self) -> Option<&str> {
+        let lease = self.lease().map(Lease::holder).filter(|holder| !holder.is_empty());
+        lease.or(self.target.medik8s.as_deref())
+    }
+
+    fn until(&self) -> Option<jiff::Timestamp> {
+        match self.standing {
+            Standing::Held { until, .. } | Standing::Ours { until: Some(until), admin: false } => Some(until),
+            _ => None,
+        }
+    }
+
+    fn remaining(&self, now: ServerTime) -> Cell {
+        match (&self.standing, self.until()) {
+            (Standing::Admin { .. } | Standing::Ours { admin: true, .. }, _) => Cell::new("until released"),
+            (_, Some(until)) => {
+                let left = Duration::try_from(until.duration_since(now.0)).unwrap_or_default();
+                let whole = self.lease().and_then(|lease| lease.spec.lease_duration_seconds).unwrap_or(1);
+                let whole = Duration::from_secs(u64::try_from(whole).unwrap_or(1));
+                let text = age(until.duration_since(now.0).max(jiff::SignedDuration::ZERO));
+                Cell::new(text).gauge(left, whole)
+            }
+            _ => Cell::or_none(None::<&str>),
+        }
+    }
+}
+
+impl Item for Row {
+    const KIND: &'static str = "NodeMaintenance";
+
+    fn headers(wide: bool) -> &'static [&'static str] {
+        const WIDE: [&str; 9] = [
+            "NODE",
+            "STATE",
+            "HOLDER",
+            "REMAINING",
+            "REASON",
+            "ACQUIRED",
+            "RENEWED",
+            "TRANSITIONS",
+            "MEDIK8S",
+        ];
+        if wide { &WIDE } else { &WIDE[..5] }
+    }
+
+    fn cells(&self, now: ServerTime, wide: bool) -> Vec<Cell> {
+        let state =
+            if self.abandoned { format!("{}, abandoned", self.state()) } else { self.state().to_owned() };
+        let mut cells = vec![
+            Cell::new(&self.target.node.name),
+            Cell::new(state).tone(self.tone()),
+            Cell::or_none(self.holder()),
+            self.remaining(now),
+            Cell::or_none(self.lease().and_then(Lease::reason)),
+        ];
+        if wide {
+            let spec = self.lease().map(|lease| &lease.spec);
+            let ago = |time: Option<jiff::Timestamp>| Cell::or_none(time.map(|time| age(now.since(time))));
+            cells.extend([
+                ago(spec.and_then(|spec| spec.acquire_time.as_ref()).map(|time| time.0)),
+                ago(self.lease().and_then(Lease::renewed)),
+                Cell::or_none(spec.and_then(|spec| spec.lease_transitions).map(|count| count.to_string())),
+                Cell::or_none(self.target.medik8s.as_deref()),
+            ]);
+        }
+        cells
+    }
+
+    fn document(&self) -> Map<String, Value> {
+        let fields = json!({
+            "node": self.target.node.name,
+            "state": self.state(),
+            "holder": self.holder(),
+            "reason": self.lease().and_then(Lease::reason),
+            "until": self.until(),
+            "abandoned": self.abandoned,
+            "medik8s": self.target.medik8s,
+            "lease": self.target.lease.as_ref().map(|lease| lease.document(LEASES)),
+        });
+        fields.as_object().cloned().unwrap_or_default()
+    }
+
+    fn resource(&self) -> String {
+        format!("node/{}", self.target.node.name)
+    }
+
+    fn key(&self) -> &str {
+        &self.target.node.name
+    }
+
+    fn change(before: Option<&Self>, after: Option<&Self>, _: ServerTime) -> Option<Change> {
+        let row = after.or(before)?;
+        let subject = row.target.node.name.clone();
+        let change =
+            |what, detail: String, tone| Some(Change { subject: subject.clone(), what, detail, tone });
+        match (before, after) {
+            (None, Some(new)) => change("joined", new.state().to_owned(), new.tone()),
+            (Some(_), None) => change("left", String::new(), Tone::Bad),
+            (Some(old), Some(new)) if old.state() != new.state() || old.holder() != new.holder() => {
+                let who =
+                    |row: &Self| row.holder().map_or_else(String::new, |holder| format!(" by '{holder}'"));
+                let reason = new
+                    .lease()
+                    .and_then(Lease::reason)
+                    .map_or_else(String::new, |reason| format!(": {reason}"));
+                let holder = if new.state() == "free" { String::new() } else { who(new) };
+                let detail = format!("{}{reason}, was {}{}", holder.trim_start(), old.state(), who(old));
+                change(new.state(), detail.trim_start_matches([',', ' ']).to_owned(), new.tone())
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! `kubectl lease maint`.
+
+mod acquire;
+mod list;
+mod release;
+mod renew;
+pub mod run;
+mod status;
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    cli::{self, DryRun, Identity, Maint},
+    cluster::{
+        Cluster, LEASES, NODES, Object, Query,
+        leases::{Address, Writing},
+    },
+    domain::{
+        duration::age,
+        holder::Who,
+        lease::{Lease, Metadata},
+        maintenance::{self, Standing},
+        time::ServerTime,
+    },
+    error::{Error, Result},
+    exit::ExitCode,
+    output::Printer,
+};
+
+pub use acquire::{take_all, wait_for};
+
+pub async fn run(verb: &Maint, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+    match verb {
+        Maint::Acquire(args) => acquire::run(args, cluster, printer).await,
+        Maint::Renew(args) => renew::run(args, cluster, printer).await,
+        Maint::Release(args) => release::run(args, cluster, printer).await,
+        Maint::Status(args) => status::run(args, cluster, printer).await,
+        Maint::List(args) => list::run(args, cluster, printer).await,
+        Maint::Run(args) => run::run(args, cluster, printer).await,
+    }
+}
+
+/// Who we are: as told, or the authenticated user on this host.
+pub async fn who(identity: &Identity, admin: bool, cluster: &Cluster) -> Result<Who> {
+    if let Some(holder) = &identity.holder {
+        return Who::named(holder, admin).map_err(|why| Error::usage(format!("--holder '{holder}': {why}")));
+    }
+    let user = cluster.whoami().await.map_err(|error| match error {
+        Error::NotServed { .. } | Error::Forbidden { .. } | Error::Api { .. } => Error::Refused {
+            message: format!("the server does not say who you are: {error}"),
+            hint: Some("--holder NAME says it instead".into()),
+        },
+        error => error,
+    })?;
+    Ok(Who::user(&user, &host_name(), admin))
+}
+
+fn host_name() -> String {
+    #[cfg(unix)]
+    let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
+    #[cfg(not(unix))]
+    let name = std::env::var("COMPUTERNAME").ok();
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown-host".to_owned())
+}
+
+/// A node, its maintenance lease, and medik8s' say on it.
+#[derive(Clone)]
+pub struct Target {
+    pub node: Metadata,
+    pub lease: Option<Object<Lease>>,
+    pub medik8s: Option<String>,
+}
+
+/// The nodes that are meant, with all that is known of them, by name.
+pub async fn targets(which: &cli::Nodes, cluster: &Cluster) -> Result<Vec<Target>> {
+    let mut names = which.nodes.clone();
+    names.sort();
+    names.dedup();
+    if let [name] = &names[..] {
+        return one_target(name, cluster).await.map(|target| vec![target]);
+    }
+    if names.is_empty() && which.selector.is_none() && !which.all {
+        return Err(Error::Usage {
+            message: "no node is named".into(),
+            hint: Some("name nodes, or use -l LABELS or --all".into()),
+        });
+    }
+    let (leases, medik8s) = (leases(), medik8s_leases());
+    let (nodes, leases, medik8s) = tokio::try_join!(
+        cluster.nodes(which.selector.as_deref()),
+        cluster.list::<Lease>(&leases),
+        cluster.list::<Lease>(&medik8s),
+    )?;
+    let now = cluster.server_time();
+    let mut targets: Vec<Target> = nodes
+        .into_iter()
+        .filter(|node| names.is_empty() || names.contains(&node.name))
+        .map(|node| target(node, &leases.items, &medik8s.items, now))
+        .collect();
+    targets.sort_by(|a, b| a.node.name.cmp(&b.node.name));
+    let missing: Vec<_> =
+        names.iter().filter(|name| targets.iter().all(|target| target.node.name != **name)).collect();
+    if !missing.is_empty() {
+        let missing = missing.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
+        return Err(Error::NotFound {
+            message: format!("there is no node {missing}"),
+            hint: Some("'kubectl get nodes' lists them".into()),
+        });
+    }
+    if targets.is_empty() {
+        let message = match &which.selector {
+            Some(selector) => format!("no node has the labels '{selector}'"),
+            None => "this cluster has no nodes".into(),
+        };
+        return Err(Error::NotFound { message, hint: None });
+    }
+    Ok(targets)
+}
+
+async fn one_target(name: &str, cluster: &Cluster) -> Result<Target> {
+    let medik8s = async {
+        let at = Address::new(maintenance::MEDIK8S_NAMESPACE, maintenance::medik8s_name(name));
+        match cluster.lease(&at).await {
+            // Whoever may not see them has to do without.
+            Err(Error::Forbidden { .. }) => Ok(None),
+            lease => lease,
+        }
+    };
+    let at = Address::new(maintenance::NAMESPACE, name);
+    let (node, lease, medik8s) = tokio::try_join!(cluster.node(name), cluster.lease(&at), medik8s)?;
+    let medik8s: Vec<_> = medik8s.into_iter().collect();
+    let leases: Vec<_> = lease.into_iter().collect();
+    Ok(target(node, &leases, &medik8s, cluster.server_time()))
+}
+
+fn target(node: Metadata, leases: &[Object<Lease>], medik8s: &[Object<Lease>], now: ServerTime) -> Target {
+    let find = |leases: &[Object<Lease>], name: &str| {
+        leases.iter().find(|lease| lease.value.metadata.name == name).cloned()
+    };
+    let medik8s = find(medik8s, &maintenance::medik8s_name(&node.name));
+    Target {
+        lease: find(leases, &node.name),
+        medik8s: medik8s.and_then(|lease| maintenance::medik8s_holder(&lease.value, now).map(str::to_owned)),
+        node,
+    }
+}
+
+fn nodes() -> Query {
+    Query::new(NODES).metadata_only()
+}
+
+fn leases() -> Query {
+    Query::new(LEASES).namespace(maintenance::NAMESPACE)
+}
+
+fn medik8s_leases() -> Query {
+    Query::new(LEASES).namespace(maintenance::MEDIK8S_NAMESPACE).optional()
+}
+
+fn writing(flags: &cli::Write) -> Writing {
+    Writing { dry_run: flags.dry_run == DryRun::Server, field_manager: flags.field_manager.clone() }
+}
+
+/// What is said behind what a dry run would have done.
+fn dry_run_note(flags: &cli::Write) -> &'static str {
+    match flags.dry_run {
+        DryRun::None => "",
+        DryRun::Client => " (dry run)",
+        DryRun::Server => " (server dry run)",
+    }
+}
+
+/// The seconds of a lease that nobody renews.
+fn unrenewed_seconds(duration: Duration, admin: bool) -> Result<i32> {
+    if !admin
+        && SignedDuration::try_from(duration).is_ok_and(|duration| duration > maintenance::LONGEST_UNRENEWED)
+    {
+        return Err(Error::Usage {
+            message: format!(
+                "--duration {} is over an hour, which a lease that nobody renews may not be held",
+                humantime::format_duration(duration)
+            ),
+            hint: Some("'maint run' renews while a command runs; --admin holds until released".into()),
+        });
+    }
+    Ok(i32::try_from(duration.as_secs()).unwrap_or(i32::MAX))
+}
+
+/// Who holds a lease, since when, until when and why, in words.
+pub fn holding(standing: &Standing, lease: Option<&Lease>, now: ServerTime) -> String {
+    let since = lease.and_then(|lease| lease.spec.acquire_time.as_ref()).map(|time| time.0);
+    let since =
+        since.map_or_else(String::new, |time| format!(" since {time:.0} ({} ago)", age(now.since(time))));
+    let reason = lease.and_then(Lease::reason).map_or_else(String::new, |reason| format!(": {reason}"));
+    match standing {
+        Standing::Free => "free".to_owned(),
+        Standing::Ours { .. } => format!("held by you{since}{reason}"),
+        Standing::Held { holder, until } => {
+            format!("held by '{holder}'{since} until {until:.0} ({} left){reason}", left(*until, now))
+        }
+        Standing::Admin { holder } => {
+            format!("held by administrator '{holder}'{since} until released{reason}")
+        }
+        Standing::Expired { holder, since } => {
+            format!("no longer held by '{holder}', expired {} ago", age(now.since(*since)))
+        }
+        Standing::Malformed { holder, lacks } => {
+            format!("malformed: it has the holder '{holder}' but no {lacks} to judge it by")
+        }
+    }
+}
+
+fn left(until: Timestamp, now: ServerTime) -> String {
+    age(until.duration_since(now.0).max(SignedDuration::ZERO))
+}
+
+/// Why a lease cannot be taken now.
+pub fn blocked(what: &str, standing: &Standing, lease: Option<&Lease>, now: ServerTime) -> Error {
+    let message = format!("{what} is {}", holding(standing, lease, now));
+    match standing {
+        Standing::Malformed { .. } => Error::Refused {
+            message,
+            hint: Some("find out who that is; --take-malformed takes it all the same".into()),
+        },
+        Standing::Admin { .. } => Error::Held {
+            message,
+            hint: Some("it is held until that administrator releases it; --wait waits for that".into()),
+        },
+        Standing::Ours { .. } => Error::Held {
+            message,
+            hint: Some(
+                "a command runs under a lease of its own: release this one first, or wait for it to expire"
+                    .into(),
+            ),
+        },
+        _ => Error::Held { message, hint: Some("--wait takes it as soon as it is free".into()) },
+    }
+}

@@ -1,0 +1,74 @@
+use super::{blocked, dry_run_note, targets, unrenewed_seconds, who, writing};
+use crate::{
+    cli::{DryRun, Renew},
+    cluster::{Cluster, leases::Address},
+    domain::{
+        duration::age,
+        maintenance::{self, Standing},
+    },
+    error::{Error, Result},
+    exit::ExitCode,
+    output::Printer,
+    session::{Claim, Rule, Took},
+};
+
+pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+    let seconds = unrenewed_seconds(args.duration, args.admin)?;
+    let (who, targets) =
+        tokio::try_join!(who(&args.identity, args.admin, cluster), targets(&args.nodes, cluster))?;
+    let now = cluster.server_time();
+    // All are looked at before any is written.
+    for target in &targets {
+        let name = &target.node.name;
+        let lease = target.lease.as_ref().map(|lease| &*lease.value);
+        match Standing::of(lease.map(|lease| &lease.spec), &who, now) {
+            Standing::Ours { admin: true, .. } if !args.admin => {
+                return Err(Error::Refused {
+                    message: format!("{name} is held by you as an administrator, until released"),
+                    hint: Some("--admin renews it all the same".into()),
+                });
+            }
+            Standing::Ours { .. } => {}
+            Standing::Free => {
+                return Err(Error::NotFound {
+                    message: format!("there is nothing to renew: {name} is free"),
+                    hint: Some(format!("'kubectl lease maint acquire {name}' takes it")),
+                });
+            }
+            standing => return Err(blocked(name, &standing, lease, now)),
+        }
+    }
+    for target in targets {
+        let name = &target.node.name;
+        if args.write.dry_run != DryRun::Client {
+            let claim = Claim {
+                at: Address::new(maintenance::NAMESPACE, name),
+                who: who.clone(),
+                seconds,
+                reason: None,
+                owner: None,
+                rule: Rule::Command,
+                take_malformed: false,
+                create_namespace: false,
+                writing: writing(&args.write),
+            };
+            match claim.take(cluster, Some(target.lease)).await? {
+                Took::Yes(_, Standing::Ours { .. }) => {}
+                // It was lost between the look and the write, and has been taken anew.
+                Took::Yes(_, before) => {
+                    printer.warn(&format!(
+                        "{name} was {} meanwhile, and is yours again",
+                        super::holding(&before, None, now)
+                    ));
+                }
+                Took::No(standing, lease) => {
+                    let lease = lease.as_ref().map(|lease| &*lease.value);
+                    return Err(blocked(name, &standing, lease, cluster.server_time()));
+                }
+            }
+        }
+        let length = age(jiff::SignedDuration::from_secs(seconds.into()));
+        printer.done(&format!("{name} renewed for {length}{}", dry_run_note(&args.write)))?;
+    }
+    Ok(ExitCode::Done)
+}

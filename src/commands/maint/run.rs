@@ -1,0 +1,92 @@
+use std::ffi::OsString;
+
+use super::{acquire::claims, take_all, targets, who};
+use crate::{
+    cli::Run,
+    cluster::{
+        Cluster,
+        leases::{Address, Writing},
+    },
+    domain::{deadline::Schedule, maintenance},
+    error::{Error, Result},
+    exit::ExitCode,
+    output::Printer,
+    session::{Claim, Held, Rule},
+};
+
+pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+    let (who, targets) =
+        tokio::try_join!(who(&args.identity, false, cluster), targets(&args.nodes, cluster))?;
+    let who = if args.identity.holder.is_some() { who } else { who.unique(&term()) };
+    let claims = claims(targets, &args.taking, |target| Claim {
+        at: Address::new(maintenance::NAMESPACE, &target.node.name),
+        who: who.clone(),
+        seconds: i32::try_from(args.duration.as_secs()).unwrap_or(i32::MAX),
+        reason: args.reason.clone(),
+        owner: Some(target.node.clone()),
+        rule: Rule::Process,
+        take_malformed: args.taking.take_malformed,
+        create_namespace: true,
+        writing: Writing::default(),
+    })?;
+    let taken = take_all(&claims, &args.wait, cluster, printer).await?;
+    let held: Vec<Held> = taken.into_iter().map(|(held, _)| held).collect();
+    under(&held, Schedule::new(args.duration), &args.command, cluster, printer).await
+}
+
+/// What makes a process's holder identity its own.
+pub fn term() -> String {
+    use std::hash::{BuildHasher as _, RandomState};
+    let (one, other) = (RandomState::new(), RandomState::new());
+    format!("{:08x}", (one.hash_one(std::process::id()) ^ other.hash_one(std::time::SystemTime::now())) >> 32)
+}
+
+/// Runs a command under leases and releases them when it has ended.
+#[cfg(unix)]
+pub async fn under(
+    held: &[Held],
+    schedule: Schedule,
+    command: &[OsString],
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<ExitCode> {
+    use crate::session::child::{self, Ended};
+    let ended = child::run(cluster, held, schedule, command).await;
+    for held in held {
+        match held.release(cluster, &Writing::default()).await {
+            Ok(_) => {}
+            Err(error) => {
+                printer.warn(&format!("{} could not be released, it will expire: {error}", held.at.name))
+            }
+        }
+    }
+    match ended? {
+        Ended::Code(code) => Ok(ExitCode::Child(code)),
+        Ended::NotStarted(code, why) => {
+            let program =
+                command.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
+            printer.note(&format!("error: cannot run '{program}': {why}"));
+            Ok(ExitCode::Child(code))
+        }
+        Ended::Lost(why) => {
+            Err(Error::LeaseLost { message: format!("the lease was lost and the command was ended: {why}") })
+        }
+    }
+}
+
+#[cfg(not(unix))]
+pub async fn under(
+    held: &[Held],
+    _: Schedule,
+    _: &[OsString],
+    cluster: &Cluster,
+    _: &mut Printer,
+) -> Result<ExitCode> {
+    for held in held {
+        held.release(cluster, &Writing::default()).await?;
+    }
+    Err(Error::Refused {
+        message: "running a command under a lease is not possible on this system yet".into(),
+        hint: Some("'maint acquire' and 'maint release' are".into()),
+    })
+}

@@ -1,0 +1,15 @@
+use super::{list::Row, targets, who};
+use crate::{cli::Status, cluster::Cluster, error::Result, exit::ExitCode, output::Printer};
+
+pub async fn run(args: &Status, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+    let (who, targets) =
+        tokio::try_join!(who(&args.identity, false, cluster), targets(&args.nodes, cluster))?;
+    let now = cluster.server_time();
+    let rows: Vec<_> = targets.into_iter().map(|target| Row::new(target, &who, now)).collect();
+    match &rows[..] {
+        [one] => printer.single(one, args.output, !args.no_headers, now)?,
+        all => printer.listing(all, args.output, !args.no_headers, now)?,
+    }
+    let ours_to_touch = |row: &Row| matches!(row.state(), "free" | "expired" | "yours");
+    Ok(if rows.iter().all(ours_to_touch) { ExitCode::Done } else { ExitCode::Held })
+}

@@ -1,0 +1,69 @@
+//! When a process that holds a lease renews, gives up, and is gone.
+//!
+//! All instants are counted from the moment the last successful renewal was *sent*, by the local
+//! clock that also counts the time the machine slept. Nobody else's count can have begun earlier:
+//! others count from the `renewTime` that was written then, or from when they first saw it. So a
+//! process that is gone before its own count is over is gone before anybody may take its place.
+
+use std::time::Duration;
+
+/// The moments in the life of one renewal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// When to renew again.
+    pub renew: Duration,
+    /// When to tell the process to end: no renewal has succeeded, and none is waited for any more.
+    pub terminate: Duration,
+    /// When to end it.
+    pub kill: Duration,
+}
+
+/// A shorter lease leaves no room for a renewal that fails and is tried again.
+pub const SHORTEST: Duration = Duration::from_secs(3);
+
+impl Schedule {
+    /// For a lease of this duration: renewed at a third of it; at its end a twelfth of it (half a
+    /// minute at most) is left untouched, and before that a quarter of it (likewise) is for the
+    /// process to end by itself. With the 15 seconds of leader election that is 5 s, 10 s, 13.75 s.
+    pub fn new(duration: Duration) -> Self {
+        const MOST: Duration = Duration::from_secs(30);
+        let kill = duration.saturating_sub((duration / 12).min(MOST));
+        Self { renew: duration / 3, terminate: kill.saturating_sub((duration / 4).min(MOST)), kill }
+    }
+
+    /// How long a process whose lease is lost already may take to end by itself.
+    pub fn last_words(self) -> Duration {
+        self.kill.saturating_sub(self.terminate).min(Duration::from_secs(2))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn schedules() {
+        let of = |seconds| Schedule::new(Duration::from_secs(seconds));
+        let schedule = |renew: f64, terminate: f64, kill: f64| {
+            let [renew, terminate, kill] = [renew, terminate, kill].map(Duration::from_secs_f64);
+            Schedule { renew, terminate, kill }
+        };
+        assert_eq!(of(15), schedule(5.0, 10.0, 13.75));
+        assert_eq!(of(300), schedule(100.0, 245.0, 275.0));
+        assert_eq!(of(1800), schedule(600.0, 1740.0, 1770.0));
+        assert_eq!(of(3), schedule(1.0, 2.0, 2.75));
+    }
+
+    proptest! {
+        #[test]
+        fn the_process_is_gone_before_the_lease(seconds in 1_u64..=u64::from(u32::MAX)) {
+            let duration = Duration::from_secs(seconds);
+            let schedule = Schedule::new(duration);
+            prop_assert!(schedule.renew < schedule.terminate);
+            prop_assert!(schedule.terminate < schedule.kill);
+            prop_assert!(schedule.kill < duration);
+            prop_assert!(schedule.last_words() <= schedule.kill - schedule.terminate);
+        }
+    }
+}

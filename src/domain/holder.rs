@@ -1,0 +1,149 @@
+//! Who holds a lease: identities, and the prefix that is reserved for administrators (KEP-1411).
+
+use std::fmt;
+
+/// A holder that begins with this always holds, whatever the times say. Only `--admin` writes it.
+pub const RESERVED_PREFIX: &str = "kubeadm";
+
+/// Whether a holder identity is an administrator's.
+pub fn is_reserved(holder: &str) -> bool {
+    holder.starts_with(RESERVED_PREFIX)
+}
+
+/// Who we are: the identity that we write, and its administrator's form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Who {
+    plain: String,
+    admin: bool,
+}
+
+impl Who {
+    /// The authenticated user on this host: the same in the next invocation, so that a release
+    /// knows what an acquisition wrote.
+    pub fn user(user: &str, host: &str, admin: bool) -> Self {
+        let plain = format!("{user}@{host}");
+        // A user may be called kubeadm-something; that makes nobody an administrator.
+        let plain = if is_reserved(&plain) { format!("user:{plain}") } else { plain };
+        Self { plain, admin }
+    }
+
+    /// An identity given by the user.
+    ///
+    /// # Errors
+    /// Why it cannot be one, in words that fit behind the flag's name.
+    pub fn named(holder: &str, admin: bool) -> Result<Self, String> {
+        if holder.trim().is_empty() {
+            return Err("a holder cannot be empty".into());
+        }
+        if holder.chars().any(char::is_control) {
+            return Err("a holder cannot have control characters".into());
+        }
+        let reserved = is_reserved(holder);
+        let plain = match holder.strip_prefix("kubeadm:") {
+            Some(plain) if admin && !plain.is_empty() => plain,
+            _ if reserved => {
+                return Err(format!(
+                    "a holder cannot begin with '{RESERVED_PREFIX}': that is reserved for administrators, see --admin"
+                ));
+            }
+            _ => holder,
+        };
+        Ok(Self { plain: plain.to_owned(), admin })
+    }
+
+    /// Whoever is written there: for releasing what is somebody else's.
+    pub fn exactly(holder: &str) -> Self {
+        match holder.strip_prefix("kubeadm:") {
+            Some(plain) => Self { plain: plain.to_owned(), admin: true },
+            None => Self { plain: holder.to_owned(), admin: false },
+        }
+    }
+
+    /// The same, but no other process's: for a command that runs under the lease.
+    #[must_use]
+    pub fn unique(&self, suffix: &str) -> Self {
+        Self { plain: format!("{}#{suffix}", self.plain), admin: self.admin }
+    }
+
+    /// What to write as the holder.
+    pub fn identity(&self) -> String {
+        if self.admin { self.admin_identity() } else { self.plain.clone() }
+    }
+
+    fn admin_identity(&self) -> String {
+        format!("{RESERVED_PREFIX}:{}", self.plain)
+    }
+
+    /// Whether a holder is us, in either form.
+    pub fn is(&self, holder: &str) -> bool {
+        holder == self.plain || holder == self.admin_identity()
+    }
+
+    pub fn is_admin(&self) -> bool {
+        self.admin
+    }
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.identity())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_same_user_on_the_same_host_is_the_same_holder() {
+        let who = Who::user("jane", "laptop", false);
+        assert_eq!(who.identity(), "jane@laptop");
+        let admin = Who::user("jane", "laptop", true);
+        assert_eq!(admin.identity(), "kubeadm:jane@laptop");
+        for holder in ["jane@laptop", "kubeadm:jane@laptop"] {
+            assert!(who.is(holder) && admin.is(holder));
+        }
+        assert!(!who.is("kubeadm:john@laptop"));
+        assert!(!who.is(""));
+    }
+
+    #[test]
+    fn a_process_of_ours_is_not_us() {
+        let who = Who::user("jane", "laptop", false);
+        let process = who.unique("1f");
+        assert_eq!(process.identity(), "jane@laptop#1f");
+        assert!(!who.is(&process.identity()) && !process.is(&who.identity()));
+    }
+
+    #[test]
+    fn only_admin_writes_the_reserved_prefix() {
+        for holder in ["kubeadm", "kubeadm-x", "kubeadm:jane", "kubeadmin"] {
+            assert!(Who::named(holder, false).is_err(), "{holder}");
+        }
+        for holder in ["kubeadm", "kubeadm-x", "kubeadm:"] {
+            assert!(Who::named(holder, true).is_err(), "{holder}");
+        }
+        assert_eq!(Who::named("jane", true).unwrap().identity(), "kubeadm:jane");
+        assert_eq!(Who::named("kubeadm:jane", true).unwrap().identity(), "kubeadm:jane");
+        assert_eq!(Who::named("kube", false).unwrap().identity(), "kube");
+    }
+
+    #[test]
+    fn a_holder_is_some_text() {
+        for holder in ["", "  ", "\t", "a\nb", "\u{1b}[0m"] {
+            assert!(Who::named(holder, false).is_err(), "{holder:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nobody_becomes_an_administrator_by_name(user in "(kubeadm)?[a-z:@-]{0,12}", host in "[a-z-]{0,8}") {
+            prop_assert!(!is_reserved(&Who::user(&user, &host, false).identity()));
+            prop_assert!(is_reserved(&Who::user(&user, &host, true).identity()));
+            if let Ok(who) = Who::named(&user, false) {
+                prop_assert!(!is_reserved(&who.identity()));
+            }
+        }
+    }
+}

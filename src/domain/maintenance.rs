@@ -1,0 +1,400 @@
+//! Node maintenance leases (KEP-1411): who may take one, and what to write.
+//!
+//! A lease is judged by the server's clock. It is held until `renewTime + leaseDurationSeconds` and
+//! three seconds more for clocks that differ; a holder that begins with `kubeadm` holds always. A
+//! lease that has a holder but lacks what it would be judged by is malformed: neither free nor
+//! known to be held, it is not taken without being told to.
+//!
+//! Release is `holderIdentity: ""` with a duration of one second. The proposal's duration of zero
+//! is refused by the API, and a null holder is nothing that every kube-apiserver survives.
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::coordination::v1::LeaseSpec;
+
+use super::{
+    holder::{self, Who},
+    lease::Lease,
+    time::ServerTime,
+};
+
+pub const NAMESPACE: &str = "kube-node-maintenance";
+/// Where medik8s (node maintenance and health check operators) keeps its own.
+pub const MEDIK8S_NAMESPACE: &str = "medik8s-leases";
+/// Why the holder holds it, in the holder's words.
+pub const REASON: &str = "kubectl-lease.dev/reason";
+
+/// Allowed for clocks that differ.
+pub const GRACE: SignedDuration = SignedDuration::from_secs(3);
+/// The longest duration for a lease that nobody renews.
+pub const LONGEST_UNRENEWED: SignedDuration = SignedDuration::from_hours(1);
+const ABANDONED_ADMIN: SignedDuration = SignedDuration::from_hours(24);
+
+/// How a lease stands towards us.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Nobody's: never held, or released.
+    Free,
+    /// Ours; whether its time has run out matters only to others.
+    Ours { until: Option<Timestamp>, admin: bool },
+    /// Another's.
+    Held { holder: String, until: Timestamp },
+    /// An administrator's, for as long as the holder is written there.
+    Admin { holder: String },
+    /// Another's, whose time has run out.
+    Expired { holder: String, since: Timestamp },
+    /// Has a holder, but not what it could be judged by.
+    Malformed { holder: String, lacks: &'static str },
+}
+
+impl Standing {
+    /// Judges a lease at a moment. `None` is a lease that does not exist.
+    pub fn of(spec: Option<&LeaseSpec>, who: &Who, now: ServerTime) -> Self {
+        let holder = spec.and_then(|spec| spec.holder_identity.as_deref()).unwrap_or_default();
+        let (Some(spec), false) = (spec, holder.is_empty()) else {
+            return Self::Free;
+        };
+        let until = expiry(spec);
+        let holder = holder.to_owned();
+        match until {
+            _ if who.is(&holder) => Self::Ours { until: until.ok(), admin: holder::is_reserved(&holder) },
+            _ if holder::is_reserved(&holder) => Self::Admin { holder },
+            Err(lacks) => Self::Malformed { holder, lacks },
+            Ok(until) if now.0 > until => Self::Expired { holder, since: until },
+            Ok(until) => Self::Held { holder, until },
+        }
+    }
+
+    /// Whether we may take it now, without asking or telling anybody.
+    pub fn is_takeable(&self) -> bool {
+        matches!(self, Self::Free | Self::Ours { .. } | Self::Expired { .. })
+    }
+}
+
+/// The last moment at which a lease is held, the grace included; or what it lacks.
+pub fn expiry(spec: &LeaseSpec) -> Result<Timestamp, &'static str> {
+    let renewed = spec.renew_time.as_ref().ok_or("renewTime")?.0;
+    let seconds = spec.lease_duration_seconds.filter(|seconds| *seconds > 0).ok_or("leaseDurationSeconds")?;
+    let length = SignedDuration::from_secs(seconds.into()) + GRACE;
+    Ok(renewed.saturating_add(length).unwrap_or(Timestamp::MAX))
+}
+
+/// Whether a lease looks forgotten: expired without a release, held for over an hour without a
+/// renewal, or held by an administrator for over a day.
+pub fn is_abandoned(lease: &Lease, who: &Who, now: ServerTime) -> bool {
+    let spec = &lease.spec;
+    let since = |time: Option<Timestamp>| time.map(|time| now.since(time));
+    let renewed = since(lease.renewed());
+    match Standing::of(Some(spec), who, now) {
+        Standing::Free | Standing::Malformed { .. } => false,
+        Standing::Expired { .. } => true,
+        Standing::Admin { .. } | Standing::Ours { admin: true, .. } => {
+            let acquired = spec.acquire_time.as_ref().map(|time| time.0);
+            let held = since(acquired.or(lease.renewed()).or(lease.metadata.creation_timestamp));
+            held.is_some_and(|held| held > ABANDONED_ADMIN)
+        }
+        Standing::Ours { until, .. } => {
+            until.is_some_and(|until| now.0 > until) || renewed.is_some_and(|age| age > LONGEST_UNRENEWED)
+        }
+        Standing::Held { .. } => renewed.is_some_and(|age| age > LONGEST_UNRENEWED),
+    }
+}
+
+/// The holder of a medik8s lease, if medik8s itself would call it valid.
+pub fn medik8s_holder(lease: &Lease, now: ServerTime) -> Option<&str> {
+    let holder = lease.spec.holder_identity.as_deref().filter(|holder| !holder.is_empty())?;
+    let renewed = lease.renewed()?;
+    let seconds = lease.spec.lease_duration_seconds?;
+    let until = renewed.saturating_add(SignedDuration::from_secs(seconds.into())).ok()?;
+    (renewed <= now.0 && now.0 <= until).then_some(holder)
+}
+
+/// The name of the lease that medik8s uses for a node.
+pub fn medik8s_name(node: &str) -> String {
+    format!("node-{node}")
+}
+
+/// The fields of a lease, as one write sets them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    pub holder: String,
+    pub seconds: i32,
+    pub acquired: Timestamp,
+    pub renewed: Timestamp,
+    pub transitions: i32,
+}
+
+impl Record {
+    /// What to write to take a lease, or to renew one that is ours.
+    pub fn acquisition(before: Option<&LeaseSpec>, who: &Who, seconds: i32, now: ServerTime) -> Self {
+        let holder = before.and_then(|spec| spec.holder_identity.as_deref()).unwrap_or_default();
+        let again = who.is(holder);
+        let acquired = before.and_then(|spec| spec.acquire_time.as_ref()).map(|time| time.0);
+        Self {
+            acquired: acquired.filter(|_| again).unwrap_or(micros(now.0)),
+            ..Self::takeover(before, who, seconds, now, !again)
+        }
+    }
+
+    /// What to write to take a lease that nobody validly holds, for a process that runs under it:
+    /// always a new term, even after a holder of the same name.
+    pub fn new_term(before: Option<&LeaseSpec>, who: &Who, seconds: i32, now: ServerTime) -> Self {
+        Self::takeover(before, who, seconds, now, true)
+    }
+
+    fn takeover(
+        before: Option<&LeaseSpec>,
+        who: &Who,
+        seconds: i32,
+        now: ServerTime,
+        new_term: bool,
+    ) -> Self {
+        let transitions = before.and_then(|spec| spec.lease_transitions).unwrap_or(0).max(0);
+        let grows = before.is_some() && new_term;
+        Self {
+            holder: who.identity(),
+            seconds,
+            acquired: micros(now.0),
+            renewed: micros(now.0),
+            transitions: if grows { transitions.saturating_add(1) } else { transitions },
+        }
+    }
+
+    /// What to write to let it go.
+    pub fn release(before: &LeaseSpec, now: ServerTime) -> Self {
+        Self {
+            holder: String::new(),
+            seconds: 1,
+            acquired: micros(now.0),
+            renewed: micros(now.0),
+            transitions: before.lease_transitions.unwrap_or(0).max(0),
+        }
+    }
+
+    /// Whether a lease is exactly as this record would have left it.
+    pub fn is_in(&self, spec: &LeaseSpec) -> bool {
+        spec.holder_identity.as_deref() == Some(&self.holder)
+            && spec.renew_time.as_ref().is_some_and(|time| time.0 == self.renewed)
+            && spec.lease_transitions.unwrap_or(0) == self.transitions
+    }
+}
+
+/// The API keeps microseconds: what is written is what will be read.
+fn micros(time: Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(time.as_microsecond()).unwrap_or(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+    use proptest::prelude::*;
+
+    fn at(seconds: f64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_secs_f64(1_000_000.0 + seconds)
+    }
+
+    fn now() -> ServerTime {
+        ServerTime(at(0.0))
+    }
+
+    fn me() -> Who {
+        Who::user("me", "host", false)
+    }
+
+    fn spec(holder: Option<&str>, renewed: Option<f64>, seconds: Option<i32>) -> LeaseSpec {
+        LeaseSpec {
+            holder_identity: holder.map(str::to_owned),
+            renew_time: renewed.map(|ago| MicroTime(at(-ago))),
+            lease_duration_seconds: seconds,
+            ..LeaseSpec::default()
+        }
+    }
+
+    /// Every combination of missing fields, and the edges of time.
+    #[test]
+    fn standings() {
+        let held = |until: f64| Standing::Held { holder: "x".into(), until: at(until) };
+        let expired = |since: f64| Standing::Expired { holder: "x".into(), since: at(since) };
+        let malformed = |lacks| Standing::Malformed { holder: "x".into(), lacks };
+        let ours = |until: Option<f64>| Standing::Ours { until: until.map(at), admin: false };
+        for (holder, renewed, seconds, standing) in [
+            (None, None, None, Standing::Free),
+            (None, Some(0.0), Some(60), Standing::Free),
+            (Some(""), None, None, Standing::Free),
+            (Some(""), Some(0.0), Some(60), Standing::Free),
+            (Some("x"), Some(0.0), Some(60), held(63.0)),
+            (Some("x"), Some(63.0), Some(60), held(0.0)), // the last moment of the grace
+            (Some("x"), Some(63.000_001), Some(60), expired(-0.000_001)),
+            (Some("x"), Some(-30.0), Some(60), held(93.0)), // a holder whose clock is ahead
+            (Some("x"), None, None, malformed("renewTime")),
+            (Some("x"), None, Some(60), malformed("renewTime")),
+            (Some("x"), Some(0.0), None, malformed("leaseDurationSeconds")),
+            (Some("x"), Some(0.0), Some(0), malformed("leaseDurationSeconds")),
+            (Some("x"), Some(0.0), Some(-1), malformed("leaseDurationSeconds")),
+            (Some("me@host"), Some(0.0), Some(60), ours(Some(63.0))),
+            (Some("me@host"), Some(1e6), Some(60), ours(Some(63.0 - 1e6))),
+            (Some("me@host"), None, None, ours(None)),
+            (
+                Some("me@host2"),
+                None,
+                None,
+                Standing::Malformed { holder: "me@host2".into(), lacks: "renewTime" },
+            ),
+        ] {
+            let spec = spec(holder, renewed, seconds);
+            assert_eq!(Standing::of(Some(&spec), &me(), now()), standing, "{spec:?}");
+        }
+        assert_eq!(Standing::of(None, &me(), now()), Standing::Free);
+    }
+
+    #[test]
+    fn an_administrator_holds_whatever_the_times_say() {
+        for (renewed, seconds) in [(None, None), (Some(1e6), Some(1)), (Some(0.0), Some(60)), (None, Some(0))]
+        {
+            for holder in ["kubeadm", "kubeadm:jane@laptop", "kubeadmin", "kubeadm:me@other"] {
+                let standing = Standing::of(Some(&spec(Some(holder), renewed, seconds)), &me(), now());
+                assert_eq!(standing, Standing::Admin { holder: holder.into() });
+                assert!(!standing.is_takeable());
+            }
+        }
+        let standing = Standing::of(Some(&spec(Some("kubeadm:me@host"), None, None)), &me(), now());
+        assert_eq!(standing, Standing::Ours { until: None, admin: true });
+    }
+
+    #[test]
+    fn only_free_expired_and_ours_may_be_taken() {
+        let takeable = |holder, renewed, seconds| {
+            Standing::of(Some(&spec(holder, renewed, seconds)), &me(), now()).is_takeable()
+        };
+        assert!(takeable(None, None, None));
+        assert!(takeable(Some("x"), Some(100.0), Some(60)));
+        assert!(takeable(Some("me@host"), Some(0.0), Some(60)));
+        assert!(!takeable(Some("x"), Some(0.0), Some(60)));
+        assert!(!takeable(Some("x"), None, Some(60)));
+    }
+
+    #[test]
+    fn acquiring_sets_every_field_and_counts_changes_of_holder() {
+        let record = Record::acquisition(None, &me(), 60, now());
+        assert_eq!((record.holder.as_str(), record.seconds, record.transitions), ("me@host", 60, 0));
+        assert_eq!((record.acquired, record.renewed), (at(0.0), at(0.0)));
+
+        let mut before = spec(Some("x"), Some(100.0), Some(60));
+        before.lease_transitions = Some(4);
+        before.acquire_time = Some(MicroTime(at(-500.0)));
+        let record = Record::acquisition(Some(&before), &me(), 60, now());
+        assert_eq!((record.transitions, record.acquired), (5, at(0.0)));
+
+        before.holder_identity = Some(String::new());
+        assert_eq!(Record::acquisition(Some(&before), &me(), 60, now()).transitions, 5);
+
+        before.holder_identity = Some("me@host".into());
+        let renewal = Record::acquisition(Some(&before), &me(), 90, now());
+        assert_eq!((renewal.transitions, renewal.acquired, renewal.renewed), (4, at(-500.0), at(0.0)));
+        assert_eq!(renewal.seconds, 90);
+
+        let term = Record::new_term(Some(&before), &me(), 90, now());
+        assert_eq!(
+            (term.transitions, term.acquired),
+            (5, at(0.0)),
+            "a process never continues another's term"
+        );
+
+        before.lease_transitions = Some(i32::MAX);
+        assert_eq!(Record::new_term(Some(&before), &me(), 90, now()).transitions, i32::MAX);
+    }
+
+    #[test]
+    fn release_empties_the_holder_and_keeps_the_count() {
+        let mut before = spec(Some("me@host"), Some(10.0), Some(60));
+        before.lease_transitions = Some(7);
+        let record = Record::release(&before, now());
+        assert_eq!((record.holder.as_str(), record.seconds, record.transitions), ("", 1, 7));
+        assert_eq!((record.acquired, record.renewed), (at(0.0), at(0.0)));
+    }
+
+    #[test]
+    fn abandoned_leases() {
+        const HOUR: f64 = 3600.0;
+        for (holder, renewed, seconds, abandoned) in [
+            (None, Some(1e6), Some(60), false),
+            (Some("x"), Some(10.0), Some(60), false),
+            (Some("x"), Some(64.0), Some(60), true),
+            (Some("x"), Some(HOUR), Some(7200), false),
+            (Some("x"), Some(HOUR + 1.0), Some(7200), true),
+            (Some("kubeadm:x"), Some(24.0 * HOUR), Some(60), false),
+            (Some("kubeadm:x"), Some(24.0 * HOUR + 1.0), Some(60), true),
+            (Some("kubeadm:x"), None, None, false),
+            (Some("x"), None, Some(60), false),
+            (Some("me@host"), Some(64.0), Some(60), true),
+            (Some("me@host"), Some(10.0), Some(60), false),
+        ] {
+            let lease = Lease { spec: spec(holder, renewed, seconds), ..Lease::default() };
+            assert_eq!(is_abandoned(&lease, &me(), now()), abandoned, "{:?}", lease.spec);
+        }
+    }
+
+    #[test]
+    fn medik8s_leases_are_valid_by_medik8s_rule() {
+        for (holder, renewed, seconds, valid) in [
+            (Some("node-maintenance"), Some(0.0), Some(60), true),
+            (Some("node-maintenance"), Some(60.0), Some(60), true),
+            (Some("node-maintenance"), Some(60.1), Some(60), false), // no grace there
+            (Some("node-maintenance"), Some(-1.0), Some(60), false),
+            (Some("node-maintenance"), None, Some(60), false),
+            (Some("node-maintenance"), Some(0.0), None, false),
+            (Some(""), Some(0.0), Some(60), false),
+            (None, Some(0.0), Some(60), false),
+        ] {
+            let lease = Lease { spec: spec(holder, renewed, seconds), ..Lease::default() };
+            assert_eq!(medik8s_holder(&lease, now()).is_some(), valid, "{:?}", lease.spec);
+        }
+    }
+
+    proptest! {
+        /// Whatever the clocks: what we have just written is ours, is nobody else's to take before
+        /// its time and the grace are over, and is anybody's right after.
+        #[test]
+        fn what_is_acquired_is_held_exactly_as_long_as_it_says(
+            seconds in 1_i32..=i32::MAX, offset_us in -4_000_000_000_i64..4_000_000_000, transitions in any::<Option<i32>>(),
+        ) {
+            let now = ServerTime(at(0.0) + SignedDuration::from_micros(offset_us));
+            let before = LeaseSpec { lease_transitions: transitions, ..LeaseSpec::default() };
+            let record = Record::acquisition(Some(&before), &me(), seconds, now);
+            prop_assert!(record.transitions > 0);
+            let after = LeaseSpec {
+                holder_identity: Some(record.holder.clone()),
+                lease_duration_seconds: Some(record.seconds),
+                acquire_time: Some(MicroTime(record.acquired)),
+                renew_time: Some(MicroTime(record.renewed)),
+                lease_transitions: Some(record.transitions),
+                ..LeaseSpec::default()
+            };
+            prop_assert!(record.is_in(&after));
+            let other = Who::user("other", "host", false);
+            let end = expiry(&after).unwrap();
+            let held = Standing::Held { holder: record.holder.clone(), until: end };
+            prop_assert_eq!(Standing::of(Some(&after), &other, now), held.clone());
+            prop_assert_eq!(Standing::of(Some(&after), &other, ServerTime(end)), held);
+            if let Ok(later) = end.checked_add(SignedDuration::from_micros(1)) {
+                prop_assert!(Standing::of(Some(&after), &other, ServerTime(later)).is_takeable());
+            }
+        }
+
+        #[test]
+        fn nothing_panics(
+            holder in any::<Option<String>>(), renewed in any::<Option<i64>>(), seconds in any::<Option<i32>>(), now in any::<i64>(),
+        ) {
+            let time = |us: i64| Timestamp::from_microsecond(us).unwrap_or(Timestamp::MAX);
+            let spec = LeaseSpec {
+                holder_identity: holder, lease_duration_seconds: seconds,
+                renew_time: renewed.map(|us| MicroTime(time(us))), ..LeaseSpec::default()
+            };
+            let now = ServerTime(time(now));
+            Standing::of(Some(&spec), &me(), now);
+            Record::acquisition(Some(&spec), &me(), 1, now);
+            is_abandoned(&Lease { spec: spec.clone(), ..Lease::default() }, &me(), now);
+            medik8s_holder(&Lease { spec, ..Lease::default() }, now);
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! Taking a lease, waiting for it, and letting it go.
+//!
+//! Read, judge, write with the resource version that was read. A 409 means that somebody else wrote
+//! in between: read and judge again. A write whose answer never came may or may not have been done:
+//! the lease is read back, and recognised by what only that write would have left there.
+
+use std::{collections::VecDeque, time::Duration};
+
+use tokio::{sync::mpsc, time::sleep};
+
+use super::clock::BootInstant;
+use crate::{
+    cluster::{
+        Cluster, LEASES, Object, Query,
+        leases::{Address, Writing},
+        watch::{Event, follow},
+    },
+    domain::{
+        holder::Who,
+        lease::{Lease, Metadata},
+        maintenance::{Record, Standing},
+    },
+    error::{Error, Result},
+};
+
+/// So many writers in a row who were faster, or failures without an answer, and we give up.
+const ATTEMPTS: usize = 10;
+const PAUSE: Duration = Duration::from_millis(100);
+/// The server sends a bookmark each minute: a longer silence is a dead connection.
+const QUIET: Duration = Duration::from_secs(90);
+
+/// By which rule a lease may be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// A maintenance lease, by one of a person's commands: what is ours is renewed.
+    Command,
+    /// A maintenance lease, for a process that runs under it: another process of the same holder
+    /// is somebody else.
+    Process,
+    /// Leader election, as client-go has it: a lease is expired when it has been seen unchanged for
+    /// its duration by our own clock. Its timestamps are the holder's, whose clock may be wrong.
+    Observed,
+}
+
+/// What is wanted: a lease, for whom, how long.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    pub at: Address,
+    pub who: Who,
+    pub seconds: i32,
+    pub reason: Option<String>,
+    /// The node that a lease to be created belongs to.
+    pub owner: Option<Metadata>,
+    pub rule: Rule,
+    /// Take a lease that cannot be judged.
+    pub take_malformed: bool,
+    /// Create the namespace where it is missing.
+    pub create_namespace: bool,
+    pub writing: Writing,
+}
+
+/// A lease that is ours.
+#[derive(Clone, Debug)]
+pub struct Held {
+    pub at: Address,
+    pub who: Who,
+    pub lease: Object<Lease>,
+    /// When the write that made or renewed it was sent: its time counts from here.
+    pub sent: BootInstant,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug)]
+pub enum Took {
+    /// It is ours, and was this before.
+    Yes(Held, Standing),
+    /// It is not to be had now.
+    No(Standing, Option<Object<Lease>>),
+}
+
+/// What a waiting claim is waiting for.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    pub standing: Standing,
+    pub lease: Option<Object<Lease>>,
+    /// Why nothing is known right now.
+    pub lost: Option<String>,
+}
+
+/// When the lease was first seen as it is now.
+struct Seen {
+    lease: Option<Object<Lease>>,
+    since: BootInstant,
+}
+
+impl Seen {
+    fn new(lease: Option<Object<Lease>>) -> Self {
+        Self { lease, since: BootInstant::now() }
+    }
+
+    fn update(&mut self, lease: Option<Object<Lease>>) {
+        let version = |lease: &Option<Object<Lease>>| {
+            lease.as_ref().map(|lease| {
+                (lease.value.metadata.uid.clone(), lease.value.metadata.resource_version.clone())
+            })
+        };
+        if version(&lease) != version(&self.lease) {
+            *self = Self::new(lease);
+        }
+    }
+
+    /// How long it has to be seen unchanged to count as expired.
+    fn observed_expiry(&self) -> Option<BootInstant> {
+        let seconds = self.lease.as_ref()?.value.spec.lease_duration_seconds?;
+        Some(self.since + Duration::from_secs(u64::try_from(seconds).ok()?))
+    }
+}
+
+impl Claim {
+    /// Takes the lease if it is to be had now. `known` is what a read just told; without it the
+    /// lease is read first.
+    pub async fn take(&self, cluster: &Cluster, known: Option<Option<Object<Lease>>>) -> Result<Took> {
+        let lease = match known {
+            Some(lease) => lease,
+            None => cluster.lease(&self.at).await?,
+        };
+        self.take_seen(cluster, &mut Seen::new(lease)).await
+    }
+
+    async fn take_seen(&self, cluster: &Cluster, seen: &mut Seen) -> Result<Took> {
+        let mut sent: VecDeque<(Record, BootInstant, Standing)> = VecDeque::new();
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            if let Some(lease) = &seen.lease {
+                // A write without an answer, done after all?
+                let done = sent.iter().find(|(record, ..)| record.is_in(&lease.value.spec));
+                if let Some((_, at, before)) = done {
+                    return Ok(Took::Yes(self.held(lease.clone(), *at), before.clone()));
+                }
+            }
+            let standing = self.judge(cluster, seen);
+            if !self.may_take(&standing, seen, cluster) {
+                return Ok(Took::No(standing, seen.lease.clone()));
+            }
+            let record = self.record(seen.lease.as_ref(), cluster);
+            let now = BootInstant::now();
+            match self.write(cluster, seen.lease.as_ref(), &record).await {
+                Ok(lease) => return Ok(Took::Yes(self.held(lease, now), standing)),
+                Err(error) if error.is_conflict() => last = Some(error),
+                Err(error) if error.is_unclear() => {
+                    sent.push_back((record, now, standing));
+                    last = Some(error);
+                    sleep(PAUSE).await;
+                }
+                // The lease, or its namespace, is gone.
+                Err(error) if error.is_not_found() => {
+                    if seen.lease.is_none() {
+                        if !self.create_namespace {
+                            return Err(error);
+                        }
+                        cluster.create_namespace(&self.at.namespace, &self.writing).await?;
+                        if self.writing.dry_run {
+                            // The namespace was not really made: nothing more can be tried in it.
+                            return Ok(Took::Yes(self.held(Object::imagined(), now), standing));
+                        }
+                    }
+                    last = Some(error);
+                }
+                Err(error) => return Err(error),
+            }
+            seen.update(cluster.lease(&self.at).await?);
+        }
+        Err(match last {
+            Some(error) if error.is_conflict() => Error::LostRace {
+                message: format!(
+                    "somebody was always faster at '{}': {ATTEMPTS} writes came too late",
+                    self.at.name
+                ),
+            },
+            Some(error) => error,
+            None => Error::LostRace { message: String::new() },
+        })
+    }
+
+    fn judge(&self, cluster: &Cluster, seen: &Seen) -> Standing {
+        Standing::of(seen.lease.as_ref().map(|lease| &lease.value.spec), &self.who, cluster.server_time())
+    }
+
+    fn may_take(&self, standing: &Standing, seen: &Seen, cluster: &Cluster) -> bool {
+        let observed = || seen.observed_expiry().is_some_and(BootInstant::has_passed);
+        match (self.rule, standing) {
+            (_, Standing::Free) => true,
+            (_, Standing::Admin { .. }) => false,
+            (Rule::Observed, _) => observed(),
+            (_, Standing::Malformed { .. }) => self.take_malformed,
+            (Rule::Process, Standing::Ours { until, .. }) => {
+                until.is_some_and(|until| cluster.server_time().0 > until)
+            }
+            (_, standing) => standing.is_takeable(),
+        }
+    }
+
+    fn record(&self, before: Option<&Object<Lease>>, cluster: &Cluster) -> Record {
+        let before = before.map(|lease| &lease.value.spec);
+        let now = cluster.server_time();
+        match self.rule {
+            Rule::Command => Record::acquisition(before, &self.who, self.seconds, now),
+            Rule::Process | Rule::Observed => Record::new_term(before, &self.who, self.seconds, now),
+        }
+    }
+
+    async fn write(
+        &self,
+        cluster: &Cluster,
+        before: Option<&Object<Lease>>,
+        record: &Record,
+    ) -> Result<Object<Lease>> {
+        let reason = self.reason.as_deref();
+        match before {
+            Some(lease) => {
+                // Renewed without a new reason, the old one still holds.
+                let kept = lease.value.reason().filter(|_| self.who.is(lease.value.holder()));
+                cluster.write_lease(&self.at, &lease.value, record, reason.or(kept), &self.writing).await
+            }
+            None => cluster.create_lease(&self.at, record, reason, self.owner.as_ref(), &self.writing).await,
+        }
+    }
+
+    fn held(&self, lease: Object<Lease>, sent: BootInstant) -> Held {
+        Held { at: self.at.clone(), who: self.who.clone(), lease, sent }
+    }
+
+    /// Takes the lease as soon as it is to be had, watching it. `told` hears of every change, and
+    /// once a second.
+    pub async fn wait(&self, cluster: &Cluster, mut told: impl FnMut(&Waiting)) -> Result<(Held, Standing)> {
+        let query = Query::new(LEASES)
+            .namespace(&self.at.namespace)
+            .select(None, Some(&format!("metadata.name={}", self.at.name)));
+        let (sender, mut events) = mpsc::channel(16);
+        let waiting = async {
+            let mut seen: Option<Seen> = None;
+            let mut lost: Option<String> = None;
+            loop {
+                let next_look = match &seen {
+                    Some(seen) => {
+                        self.free_in(cluster, seen).unwrap_or(Duration::MAX).min(Duration::from_secs(1))
+                    }
+                    None => Duration::MAX,
+                };
+                let event = tokio::select! {
+                    event = events.recv() => event.map(|((), event)| event),
+                    () = sleep(next_look) => None,
+                };
+                match event {
+                    None => {}
+                    Some(Event::Failed(error)) => return Err(error),
+                    Some(Event::Lost(error)) => lost = Some(error.to_string()),
+                    Some(Event::Snapshot(leases)) => {
+                        lost = None;
+                        let lease = leases.into_iter().next();
+                        seen.get_or_insert_with(|| Seen::new(lease.clone())).update(lease);
+                    }
+                    Some(Event::Changed(lease)) => {
+                        seen.get_or_insert_with(|| Seen::new(Some(lease.clone()))).update(Some(lease));
+                    }
+                    Some(Event::Gone(_)) => seen = Some(Seen::new(None)),
+                }
+                let Some(seen) = &mut seen else { continue };
+                let standing = self.judge(cluster, seen);
+                // What was last seen before the connection went is no ground to take anything on.
+                if lost.is_none() && self.may_take(&standing, seen, cluster) {
+                    match self.take_seen(cluster, seen).await? {
+                        Took::Yes(held, before) => return Ok((held, before)),
+                        Took::No(..) => continue,
+                    }
+                }
+                told(&Waiting { standing, lease: seen.lease.clone(), lost: lost.clone() });
+            }
+        };
+        let following = async {
+            follow(cluster, &query, QUIET, (), sender).await;
+            // Its last event says why it ended, and ends the other side.
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            outcome = waiting => outcome,
+            () = following => Err(Error::Interrupted),
+        }
+    }
+
+    /// How long until the lease may be taken, if nothing happens to it.
+    fn free_in(&self, cluster: &Cluster, seen: &Seen) -> Option<Duration> {
+        if self.rule == Rule::Observed {
+            return seen.observed_expiry().map(BootInstant::remaining);
+        }
+        let until = match self.judge(cluster, seen) {
+            Standing::Held { until, .. } => until,
+            Standing::Ours { until, .. } => until?,
+            _ => return None,
+        };
+        // Just after, not just before.
+        Duration::try_from(until.duration_since(cluster.server_time().0))
+            .ok()
+            .map(|left| left + Duration::from_millis(2))
+    }
+}
+
+impl Held {
+    /// Lets the lease go, if it is still ours after a fresh look; whether it was.
+    pub async fn release(&self, cluster: &Cluster, writing: &Writing) -> Result<bool> {
+        let mut lease = self.lease.clone();
+        for attempt in 0..ATTEMPTS {
+            if lease.value.metadata.uid != self.lease.value.metadata.uid || !self.who.is(lease.value.holder())
+            {
+                return Ok(false);
+            }
+            let record = Record::release(&lease.value.spec, cluster.server_time());
+            match cluster.write_lease(&self.at, &lease.value, &record, None, writing).await {
+                Ok(_) => return Ok(true),
+                Err(error) if error.is_not_found() => return Ok(false),
+                Err(error) if error.is_conflict() || error.is_unclear() && attempt + 1 < ATTEMPTS => {
+                    if error.is_unclear() {
+                        sleep(PAUSE).await;
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+            match cluster.lease(&self.at).await? {
+                Some(now) => lease = now,
+                None => return Ok(false),
+            }
+            // Written without an answer: released is what we wanted.
+            if lease.value.holder().is_empty() {
+                return Ok(true);
+            }
+        }
+        Err(Error::LostRace { message: format!("somebody was always faster at '{}'", self.at.name) })
+    }
+}

@@ -1,0 +1,18 @@
+//! Holding a lease over time: taking it, waiting for it, keeping it, and running a command under it.
+//!
+//! A library for controllers too: nothing here prints or exits. [`Claim`] takes a lease by the rules
+//! of [`crate::domain::maintenance`], [`Claim::wait`] waits for it, [`keep`] renews it until it is
+//! lost. What enforces the end of a command whose lease is lost is the watchdog, a process of its
+//! own: the one that renews may itself be stopped or killed.
+
+#[cfg(unix)]
+pub mod child;
+mod claim;
+mod clock;
+mod keeper;
+#[cfg(unix)]
+pub mod watchdog;
+
+pub use claim::{Claim, Held, Rule, Took, Waiting};
+pub use clock::BootInstant;
+pub use keeper::{Lost, keep};
