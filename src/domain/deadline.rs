@@ -63,7 +63,7 @@ mod tests {
             prop_assert!(schedule.renew < schedule.terminate);
             prop_assert!(schedule.terminate < schedule.kill);
             prop_assert!(schedule.kill < duration);
-            prop_assert!(schedule.last_words() <= schedule.kill - schedule.terminate);
+            prop_assert!(schedule.terminate + schedule.last_words() <= schedule.kill);
         }
     }
 }

@@ -40,8 +40,8 @@ pub struct WaitLine {
     said: String,
 }
 
-impl WaitLine {
-    pub fn new() -> Self {
+impl Default for WaitLine {
+    fn default() -> Self {
         let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
             line.set_style(style);
@@ -49,7 +49,9 @@ impl WaitLine {
         line.enable_steady_tick(Duration::from_millis(120));
         Self { line, said: String::new() }
     }
+}
 
+impl WaitLine {
     /// `news` is what does not change by the mere passing of time.
     pub fn say(&mut self, printer: &mut Printer, news: &str, detail: &str) {
         if self.line.is_hidden() {

@@ -219,7 +219,7 @@ pub async fn wait_for(
 ) -> Result<(Held, Standing)> {
     let began = Instant::now();
     let name = claim.at.name.clone();
-    let mut line = WaitLine::new();
+    let mut line = WaitLine::default();
     let waiting = claim.wait(cluster, |Waiting { standing, lease, lost }| {
         let lease = lease.as_ref().map(|lease| &*lease.value);
         let holder = lease.map(Lease::holder).unwrap_or_default();
@@ -237,24 +237,20 @@ pub async fn wait_for(
         };
         line.say(printer, &news, &format!("{left}, {}s so far", began.elapsed().as_secs()));
     });
-    match deadline {
-        None => waiting.await,
-        Some(deadline) => match timeout_at(deadline, waiting).await {
-            Ok(outcome) => outcome,
-            Err(_) => {
-                drop(line);
-                let lease = cluster.lease(&claim.at).await?;
-                let lease = lease.as_ref().map(|lease| &*lease.value);
-                let now = cluster.server_time();
-                let standing = Standing::of(lease.map(|lease| &lease.spec), &claim.who, now);
-                Err(Error::TimedOut {
-                    message: format!(
-                        "{name} did not become free within {}: it is {}",
-                        humantime::format_duration(Duration::from_secs(began.elapsed().as_secs())),
-                        holding(&standing, lease, now)
-                    ),
-                })
-            }
-        },
+    let Some(deadline) = deadline else { return waiting.await };
+    if let Ok(outcome) = timeout_at(deadline, waiting).await {
+        return outcome;
     }
+    drop(line);
+    let lease = cluster.lease(&claim.at).await?;
+    let lease = lease.as_ref().map(|lease| &*lease.value);
+    let now = cluster.server_time();
+    let standing = Standing::of(lease.map(|lease| &lease.spec), &claim.who, now);
+    Err(Error::TimedOut {
+        message: format!(
+            "{name} did not become free within {}: it is {}",
+            humantime::format_duration(Duration::from_secs(began.elapsed().as_secs())),
+            holding(&standing, lease, now)
+        ),
+    })
 }

@@ -53,11 +53,8 @@ pub async fn under(
     use crate::session::child::{self, Ended};
     let ended = child::run(cluster, held, schedule, command).await;
     for held in held {
-        match held.release(cluster, &Writing::default()).await {
-            Ok(_) => {}
-            Err(error) => {
-                printer.warn(&format!("{} could not be released, it will expire: {error}", held.at.name))
-            }
+        if let Err(error) = held.release(cluster, &Writing::default()).await {
+            printer.warn(&format!("{} could not be released, it will expire: {error}", held.at.name));
         }
     }
     match ended? {
