@@ -11,6 +11,8 @@ mod plugin;
 
 mod apiservers;
 mod connection;
+mod hold;
+mod maint;
 mod served;
 mod watch;
 

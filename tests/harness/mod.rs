@@ -9,6 +9,7 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 pub mod certificates;
+pub mod faults;
 
 use std::{
     fs,
@@ -33,6 +34,8 @@ const CONTROLLERS: &str = "namespace-controller,serviceaccount-controller,garbag
 pub struct Shape {
     pub apiservers: usize,
     pub managers: usize,
+    /// The kube-controller-managers are started by the test.
+    pub managers_wait: bool,
     /// Feature gates of every kube-apiserver.
     pub features: &'static str,
     /// API versions to serve beside those that are on by default.
@@ -44,6 +47,7 @@ impl Default for Shape {
         Self {
             apiservers: 1,
             managers: 0,
+            managers_wait: false,
             features: "CoordinatedLeaderElection=true",
             apis: "coordination.k8s.io/v1beta1=true",
         }
@@ -80,7 +84,7 @@ pub struct Server {
 }
 
 impl Server {
-    fn start(&mut self) {
+    pub fn start(&mut self) {
         assert!(self.child.is_none(), "{} runs already", self.name);
         let log = fs::File::options().create(true).append(true).open(self.folder.join("log")).unwrap();
         let child = Command::new(self.folder.join("run"))
@@ -117,7 +121,7 @@ impl Server {
         self.child.as_mut().is_none_or(|child| child.try_wait().unwrap().is_some())
     }
 
-    fn log_tail(&self) -> String {
+    pub fn log_tail(&self) -> String {
         let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
         let lines: Vec<_> = log.lines().collect();
         lines[lines.len().saturating_sub(15)..].join("\n")
@@ -188,7 +192,7 @@ impl ControlPlane {
         }
         for (n, server) in plane.managers.iter().enumerate() {
             let kubeconfig = plane.write_kubeconfig("manager", n % apiservers);
-            let command = plane.manager_command(server, &kubeconfig);
+            let command = plane.manager_command(server, &kubeconfig, shape);
             Self::write_run(server, Some((isolation, &format!("cp-{}", n + 1))), &command);
         }
         for user in User::ALL {
@@ -204,21 +208,32 @@ impl ControlPlane {
         for n in 0..apiservers {
             plane.wait_ready(n);
         }
-        for server in &mut plane.managers {
-            server.start();
+        if !shape.managers_wait {
+            for server in &mut plane.managers {
+                server.start();
+            }
         }
         let rbac = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/rbac.yaml");
         plane.kubectl(&["apply", "-f", rbac]);
-        plane.kubectl(&[
-            "create",
-            "rolebinding",
-            "reader",
-            "-n",
-            "kube-system",
-            "--role=kubectl-lease-apiservers",
-            "--user=reader",
-        ]);
+        plane.bind_reader();
         plane
+    }
+
+    /// Gives the reader what `docs/rbac.yaml` describes.
+    fn bind_reader(&self) {
+        let bind = |kind: &str, namespace: Option<&str>, role_kind: &str, role: &str| {
+            serde_json::json!({
+                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind,
+                "metadata": { "name": format!("reader-{role}"), "namespace": namespace },
+                "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": role_kind, "name": role },
+                "subjects": [{ "kind": "User", "name": "reader" }],
+            })
+        };
+        self.apply(&serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": [
+            bind("RoleBinding", Some("kube-system"), "Role", "kubectl-lease-apiservers"),
+            bind("RoleBinding", Some("kube-node-maintenance"), "Role", "kubectl-lease-maint"),
+            bind("ClusterRoleBinding", None, "ClusterRole", "kubectl-lease-maint"),
+        ] }));
     }
 
     /// A kubeconfig for `user` that talks to the `n`th kube-apiserver.
@@ -367,7 +382,7 @@ impl ControlPlane {
         command
     }
 
-    fn manager_command(&self, server: &Server, kubeconfig: &Path) -> Vec<String> {
+    fn manager_command(&self, server: &Server, kubeconfig: &Path, shape: &Shape) -> Vec<String> {
         let kubeconfig = kubeconfig.display();
         let common = self.folder.display();
         words(&[
@@ -379,7 +394,10 @@ impl ControlPlane {
             "--secure-port=0",
             &format!("--cert-dir={}", server.folder.display()),
             "--leader-elect",
-            "--feature-gates=CoordinatedLeaderElection=true",
+            &format!(
+                "--feature-gates=CoordinatedLeaderElection={}",
+                shape.features.contains("CoordinatedLeaderElection=true")
+            ),
             "--use-service-account-credentials=true",
             &format!("--service-account-private-key-file={common}/service-account.key"),
             &format!("--root-ca-file={common}/ca.crt"),

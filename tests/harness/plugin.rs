@@ -174,6 +174,10 @@ impl Running {
         )
     }
 
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn signal(&self, signal: &str) {
         assert!(
             Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap().success()

@@ -1,13 +1,16 @@
 use std::ffi::OsString;
 
-use super::{acquire::claims, take_all, targets, who};
+use super::{acquire::claims, blocked, take_all, targets, who};
 use crate::{
     cli::Run,
     cluster::{
         Cluster,
         leases::{Address, Writing},
     },
-    domain::{deadline::Schedule, maintenance},
+    domain::{
+        deadline::Schedule,
+        maintenance::{self, Standing},
+    },
     error::{Error, Result},
     exit::ExitCode,
     output::Printer,
@@ -17,6 +20,16 @@ use crate::{
 pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
     let (who, targets) =
         tokio::try_join!(who(&args.identity, false, cluster), targets(&args.nodes, cluster))?;
+    if args.wait.wait.is_none() {
+        let now = cluster.server_time();
+        for target in &targets {
+            let lease = target.lease.as_ref().map(|lease| &*lease.value);
+            let standing = Standing::of(lease.map(|lease| &lease.spec), &who, now);
+            if matches!(standing, Standing::Ours { until, .. } if until.is_none_or(|until| now.0 <= until)) {
+                return Err(blocked(&target.node.name, &standing, lease, now));
+            }
+        }
+    }
     let who = if args.identity.holder.is_some() { who } else { who.unique(&term()) };
     let claims = claims(targets, &args.taking, |target| Claim {
         at: Address::new(maintenance::NAMESPACE, &target.node.name),

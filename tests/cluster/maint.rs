@@ -1,0 +1,660 @@
+//! `maint`, on a real control plane.
+
+use std::{
+    process::{Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    harness::{
+        ControlPlane, Shape, User,
+        faults::{Fault, FaultProxy},
+        random,
+    },
+    plugin::Plugin,
+    shared,
+};
+
+const NAMESPACE: &str = "kube-node-maintenance";
+const SOON: Duration = Duration::from_secs(10);
+
+fn plugin() -> Plugin {
+    Plugin::new(shared().kubeconfig(User::Admin, 0))
+}
+
+/// A node of this test's own.
+fn node(plane: &ControlPlane) -> String {
+    let name = format!("node-{}", random());
+    plane.apply(&json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name } }));
+    name
+}
+
+fn lease(plane: &ControlPlane, name: &str) -> Value {
+    serde_json::from_str(&plane.kubectl(&["get", "lease", "-n", NAMESPACE, name, "-o", "json"])).unwrap()
+}
+
+/// Writes a lease as somebody else would.
+fn write(plane: &ControlPlane, namespace: &str, name: &str, spec: &Value) {
+    plane.kubectl(&["get", "namespace", namespace, "--ignore-not-found", "-o", "name"]).is_empty().then(
+        || {
+            plane.apply(
+                &json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } }),
+            );
+        },
+    );
+    plane.apply(&json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": { "name": name, "namespace": namespace }, "spec": spec,
+    }));
+}
+
+fn ago(seconds: i64) -> String {
+    format!("{:.6}", jiff::Timestamp::now() - jiff::SignedDuration::from_secs(seconds))
+}
+
+#[test]
+fn acquiring_creates_the_lease_with_every_field_and_renewing_keeps_what_must_stay() {
+    let node = node(shared());
+    let outcome =
+        plugin().run(&["maint", "acquire", &node, "--reason", "new disk", "--holder", "jane"]).expect(0);
+    assert_eq!(outcome.stdout, format!("{node} acquired, held by jane for 30m\n"));
+    let first = lease(shared(), &node);
+    let spec = &first["spec"];
+    assert_eq!((&spec["holderIdentity"], &spec["leaseDurationSeconds"]), (&json!("jane"), &json!(1800)));
+    assert_eq!((&spec["leaseTransitions"], &spec["acquireTime"]), (&json!(0), &spec["renewTime"]));
+    assert_eq!(first["metadata"]["annotations"]["kubectl-lease.dev/reason"], "new disk");
+    let owner = &first["metadata"]["ownerReferences"][0];
+    let uid = shared().kubectl(&["get", "node", &node, "-o", "jsonpath={.metadata.uid}"]);
+    assert_eq!((&owner["kind"], &owner["name"], &owner["uid"]), (&json!("Node"), &json!(node), &json!(uid)));
+
+    let outcome = plugin().run(&["maint", "acquire", &node, "--holder", "jane", "-d", "10m"]).expect(0);
+    assert_eq!(outcome.stdout, format!("{node} renewed, it was yours already, held by jane for 10m\n"));
+    plugin().run(&["maint", "renew", &node, "--holder", "jane", "-d", "20m"]).expect(0);
+    let second = lease(shared(), &node);
+    assert_eq!(second["spec"]["acquireTime"], spec["acquireTime"]);
+    assert_ne!(second["spec"]["renewTime"], spec["renewTime"]);
+    assert_eq!(
+        (&second["spec"]["leaseTransitions"], &second["spec"]["leaseDurationSeconds"]),
+        (&json!(0), &json!(1200))
+    );
+    assert_eq!(second["metadata"]["annotations"]["kubectl-lease.dev/reason"], "new disk", "still the reason");
+
+    plugin().run(&["maint", "release", &node, "--holder", "jane"]).expect(0);
+    let released = lease(shared(), &node);
+    assert_eq!(released["spec"]["holderIdentity"], "");
+    assert_eq!(released["spec"]["leaseDurationSeconds"], 1);
+    assert!(released["metadata"]["annotations"]["kubectl-lease.dev/reason"].is_null());
+    plugin().run(&["maint", "acquire", &node, "--holder", "jane"]).expect(0);
+    assert_eq!(lease(shared(), &node)["spec"]["leaseTransitions"], 1, "from nobody to jane is a change");
+}
+
+#[test]
+fn the_same_user_is_known_again() {
+    let node = node(shared());
+    plugin().run(&["maint", "acquire", &node]).expect(0);
+    let holder = lease(shared(), &node)["spec"]["holderIdentity"].as_str().unwrap().to_owned();
+    assert!(holder.starts_with("admin@"), "{holder}");
+    plugin().run(&["maint", "status", &node]).expect(0);
+    plugin().run(&["maint", "release", &node]).expect(0);
+    let outcome = plugin().run(&["maint", "release", &node]).expect(0);
+    assert_eq!(outcome.stdout, format!("{node} is free already\n"));
+}
+
+#[test]
+fn what_another_holds_is_not_taken_renewed_or_released() {
+    let node = node(shared());
+    plugin().run(&["maint", "acquire", &node, "--holder", "jane", "--reason", "disk\u{1b}[31m"]).expect(0);
+    let before = lease(shared(), &node);
+    for verb in ["acquire", "renew", "release"] {
+        let outcome = plugin().run(&["maint", verb, &node, "--holder", "john"]).expect(4);
+        let held = format!("error: {node} is held by 'jane' since ");
+        let outcome = outcome.says(&held).says(" ago) until ").says(" left): disk\\u{1b}[31m").says("hint: ");
+        assert_eq!(outcome.stdout, "");
+    }
+    plugin()
+        .run(&["maint", "release", &node, "--holder", "john", "--force"])
+        .expect(6)
+        .says("--force --confirm");
+    plugin().run(&["maint", "status", &node, "--holder", "john"]).expect(4);
+    assert_eq!(lease(shared(), &node), before, "nothing was written");
+    plugin().run(&["maint", "release", &node, "--holder", "john", "--force", "--confirm"]).expect(0);
+    assert_eq!(lease(shared(), &node)["spec"]["holderIdentity"], "");
+}
+
+#[test]
+fn a_forced_release_asks_on_a_terminal() {
+    let node = node(shared());
+    plugin().run(&["maint", "acquire", &node, "--holder", "jane"]).expect(0);
+    for (answer, code, holder) in [("n", 6, "jane"), ("y", 0, "")] {
+        let mut terminal =
+            plugin().start_on_terminal(&["maint", "release", &node, "--holder", "john", "--force"], 20, 200);
+        terminal.until("the question", SOON, |screen| {
+            screen.contains("held by 'jane'") && screen.contains("Release it?")
+        });
+        terminal.types(answer);
+        assert_eq!(terminal.wait(), code);
+        assert_eq!(lease(shared(), &node)["spec"]["holderIdentity"], holder);
+    }
+}
+
+#[test]
+fn an_administrator_holds_until_released_with_admin() {
+    let node = node(shared());
+    plugin().run(&["maint", "acquire", &node, "--holder", "jane", "--admin", "-d", "5h"]).expect(0);
+    assert_eq!(lease(shared(), &node)["spec"]["holderIdentity"], "kubeadm:jane");
+    // Its time is long over, and it is held all the same.
+    let patch = format!(r#"{{"spec":{{"renewTime":"{}"}}}}"#, ago(1_000_000));
+    shared().kubectl(&["patch", "lease", "-n", NAMESPACE, &node, "--type=merge", "-p", &patch]);
+    plugin()
+        .run(&["maint", "acquire", &node, "--holder", "john"])
+        .expect(4)
+        .says("held by administrator 'kubeadm:jane'");
+    plugin().run(&["maint", "release", &node, "--holder", "jane"]).expect(6).says("--admin");
+    plugin().run(&["maint", "release", &node, "--holder", "john", "--force", "--confirm"]).expect(6);
+    plugin().run(&["maint", "release", &node, "--holder", "jane", "--admin"]).expect(0);
+    plugin().run(&["maint", "acquire", &node, "--holder", "john"]).expect(0);
+}
+
+#[test]
+fn bad_input_is_refused_before_anything_is_asked_of_the_server() {
+    let (user, kubeconfig) = shared().unique_admin();
+    let plugin = Plugin::new(kubeconfig);
+    for args in [
+        &["maint", "acquire"][..],
+        &["maint", "acquire", "n", "--duration", "0"],
+        &["maint", "acquire", "n", "--duration=-1m"],
+        &["maint", "acquire", "n", "--duration", "2h"],
+        &["maint", "acquire", "../../../api/v1/secrets"],
+        &["maint", "run", "n"],
+        &["hold", "n", "--duration", "1s", "--", "true"],
+    ] {
+        plugin.run(args).expect(2);
+    }
+    for holder in ["", "kubeadm", "kubeadm-x", "a\nb"] {
+        plugin.run(&["maint", "status", "n", "--holder", holder]).expect(2).says("--holder");
+    }
+    let asked = shared().audited(&user);
+    assert!(
+        asked.iter().all(|request| !request.starts_with("create") && !request.starts_with("patch")),
+        "{asked:?}"
+    );
+}
+
+#[test]
+fn a_node_that_is_not_there_is_not_found() {
+    plugin().run(&["maint", "acquire", "no-such-node"]).expect(3).says("there is no node 'no-such-node'");
+    let one = node(shared());
+    plugin()
+        .run(&["maint", "acquire", &one, "no-such-node", "nor-this"])
+        .expect(3)
+        .says("'no-such-node', 'nor-this'");
+    plugin().run(&["maint", "acquire", "-l", "no=such"]).expect(3);
+    plugin().run(&["maint", "status", &one]).expect(0);
+}
+
+#[test]
+fn a_malformed_lease_is_left_alone_unless_told() {
+    for (spec, lacks) in [
+        (json!({ "holderIdentity": "ghost" }), "renewTime"),
+        (json!({ "holderIdentity": "ghost", "renewTime": ago(1_000_000) }), "leaseDurationSeconds"),
+        (json!({ "holderIdentity": "ghost", "leaseDurationSeconds": 60 }), "renewTime"),
+    ] {
+        let node = node(shared());
+        write(shared(), NAMESPACE, &node, &spec);
+        let outcome = plugin().run(&["maint", "acquire", &node]).expect(6);
+        outcome
+            .says(&format!("malformed: it has the holder 'ghost' but no {lacks}"))
+            .says("--take-malformed");
+        plugin().run(&["maint", "status", &node]).expect(4);
+        plugin().run(&["maint", "acquire", &node, "--take-malformed"]).expect(0);
+        plugin().run(&["maint", "status", &node]).expect(0);
+    }
+}
+
+#[test]
+fn an_expired_lease_is_taken_over_and_a_fresh_one_not() {
+    let node = node(shared());
+    let spec = |age| json!({ "holderIdentity": "jane", "leaseDurationSeconds": 60, "renewTime": ago(age), "leaseTransitions": 7 });
+    write(shared(), NAMESPACE, &node, &spec(50));
+    plugin().run(&["maint", "acquire", &node]).expect(4);
+    write(shared(), NAMESPACE, &node, &spec(70));
+    let outcome = plugin().run(&["maint", "acquire", &node]).expect(0);
+    assert!(outcome.stdout.contains("taken over from 'jane', whose time had run out"), "{outcome:?}");
+    assert_eq!(lease(shared(), &node)["spec"]["leaseTransitions"], 8);
+}
+
+#[test]
+fn several_nodes_are_taken_all_or_nothing() {
+    let mut nodes: Vec<_> = (0..5).map(|_| node(shared())).collect();
+    nodes.sort();
+    let names: Vec<&str> = nodes.iter().map(String::as_str).collect();
+    plugin().run(&["maint", "acquire", names[3], "--holder", "jane"]).expect(0);
+    plugin().run(&["maint", "acquire", names[1], "--holder", "john"]).expect(0);
+    let all = [&["maint", "acquire", "--holder", "john"][..], &names].concat();
+    plugin().run(&all).expect(4).says("held by 'jane'").says("released again: ");
+    for (n, holder) in [(0, ""), (1, "john"), (2, ""), (3, "jane"), (4, "")] {
+        let text = shared().kubectl(&[
+            "get",
+            "lease",
+            "-n",
+            NAMESPACE,
+            names[n],
+            "--ignore-not-found",
+            "-o",
+            "json",
+        ]);
+        let lease: Value = serde_json::from_str(&text).unwrap_or_default();
+        assert_eq!(
+            lease["spec"]["holderIdentity"].as_str().unwrap_or(""),
+            holder,
+            "{n}: what was john's before is his still"
+        );
+    }
+    plugin().run(&["maint", "release", names[3], "--holder", "jane"]).expect(0);
+    let outcome = plugin().run(&all).expect(0);
+    assert_eq!(outcome.stdout.lines().count(), 5);
+    let status = [&["maint", "status", "--holder", "john"][..], &names].concat();
+    plugin().run(&status).expect(0);
+}
+
+#[test]
+fn waiting_takes_over_when_it_is_released_and_gives_up_in_time() {
+    let node = node(shared());
+    plugin().run(&["maint", "acquire", &node, "--holder", "jane", "--reason", "disk"]).expect(0);
+    let outcome = plugin().run(&["maint", "acquire", &node, "--holder", "john", "--wait=1s"]).expect(124);
+    outcome.says(&format!("waiting for {node}, held by 'jane' (disk)")).says("did not become free within 1s");
+
+    let mut waiting = plugin().start(&["maint", "acquire", &node, "--holder", "john", "--wait", "1m"]);
+    waiting.until_stderr("it waits", SOON, |text| text.contains("waiting for"));
+    plugin().run(&["maint", "release", &node, "--holder", "jane"]).expect(0);
+    let took = waiting.until("it takes over", SOON, |text| text.contains("acquired, held by john"));
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    assert_eq!(waiting.wait(), 0);
+}
+
+#[test]
+fn waiting_takes_over_when_the_time_runs_out_without_any_event() {
+    let node = node(shared());
+    let spec = json!({ "holderIdentity": "jane", "leaseDurationSeconds": 2, "renewTime": ago(0) });
+    write(shared(), NAMESPACE, &node, &spec);
+    let began = Instant::now();
+    plugin().run(&["maint", "acquire", &node, "--wait"]).expect(0);
+    assert!(began.elapsed() > Duration::from_secs(3), "the grace is kept: {:?}", began.elapsed());
+}
+
+#[test]
+fn an_interrupted_wait_takes_nothing_and_undoes_what_was_taken() {
+    let (first, second) = {
+        let (a, b) = (node(shared()), node(shared()));
+        if a < b { (a, b) } else { (b, a) }
+    };
+    plugin().run(&["maint", "acquire", &second, "--holder", "jane"]).expect(0);
+    let mut waiting = plugin().start(&["maint", "acquire", &first, &second, "--holder", "john", "--wait"]);
+    waiting.until_stderr("it waits", SOON, |text| text.contains("waiting for"));
+    plugin().run(&["maint", "status", &first, "--holder", "jane"]).expect(4);
+    waiting.signal("-INT");
+    assert_eq!(waiting.wait(), 130);
+    plugin().run(&["maint", "status", &first, "--holder", "jane"]).expect(0);
+}
+
+#[test]
+fn medik8s_is_seen_and_not_disturbed() {
+    let node = node(shared());
+    let spec = json!({ "holderIdentity": "node-maintenance", "leaseDurationSeconds": 3600, "renewTime": ago(5), "acquireTime": ago(5) });
+    write(shared(), "medik8s-leases", &format!("node-{node}"), &spec);
+    plugin()
+        .run(&["maint", "acquire", &node])
+        .expect(4)
+        .says("held by medik8s ('node-maintenance'")
+        .says("--ignore-medik8s");
+    let outcome = plugin().run(&["maint", "status", &node, "--no-headers"]).expect(4);
+    assert_eq!(outcome.rows()[0][..3], [node.as_str(), "medik8s", "node-maintenance"]);
+    plugin().run(&["maint", "acquire", &node, "--ignore-medik8s"]).expect(0);
+}
+
+#[test]
+fn the_list_shows_every_node_and_what_was_forgotten() {
+    let [free, held, forgotten, admin] = [(); 4].map(|()| node(shared()));
+    plugin().run(&["maint", "acquire", &held, "--holder", "jane", "--reason", "disk"]).expect(0);
+    write(
+        shared(),
+        NAMESPACE,
+        &forgotten,
+        &json!({ "holderIdentity": "john", "leaseDurationSeconds": 60, "renewTime": ago(100) }),
+    );
+    write(
+        shared(),
+        NAMESPACE,
+        &admin,
+        &json!({ "holderIdentity": "kubeadm", "acquireTime": ago(100_000), "renewTime": ago(100_000) }),
+    );
+    let outcome = plugin().run(&["maint", "list"]).expect(0);
+    let row = |name: &str| {
+        let line = outcome
+            .stdout
+            .lines()
+            .find(|line| line.starts_with(name))
+            .unwrap_or_else(|| panic!("{outcome:?}"));
+        line[name.len()..].trim().to_owned()
+    };
+    assert!(row(&free).starts_with("free "), "{}", row(&free));
+    assert!(row(&held).starts_with("held ") && row(&held).ends_with("disk"), "{}", row(&held));
+    assert!(row(&forgotten).starts_with("expired, abandoned"), "{}", row(&forgotten));
+    assert!(
+        row(&admin).starts_with("admin, abandoned") && row(&admin).contains("until released"),
+        "{}",
+        row(&admin)
+    );
+    let outcome = plugin().run(&["maint", "list", "--abandoned", "-o", "json"]).expect(0);
+    let list: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let names: Vec<_> =
+        list["items"].as_array().unwrap().iter().map(|item| item["node"].as_str().unwrap()).collect();
+    assert!(names.contains(&forgotten.as_str()) && names.contains(&admin.as_str()), "{names:?}");
+    assert!(!names.contains(&free.as_str()) && !names.contains(&held.as_str()), "{names:?}");
+}
+
+#[test]
+fn a_watched_list_tells_of_every_change_of_hands() {
+    let node = node(shared());
+    let watching = plugin().start(&["maint", "list", "-w"]);
+    watching.until("the list", SOON, |text| text.contains(&node));
+    plugin().run(&["maint", "acquire", &node, "--holder", "jane", "--reason", "disk"]).expect(0);
+    watching.until("held", SOON, |text| text.contains(&format!("{node}   held   by 'jane': disk, was free")));
+    plugin().run(&["maint", "release", &node, "--holder", "jane"]).expect(0);
+    watching.until("free", SOON, |text| text.contains(&format!("{node}   free   was held by 'jane'")));
+    shared().kubectl(&["delete", "node", &node]);
+    watching.until("gone", SOON, |text| text.contains(&format!("{node}   left")));
+}
+
+#[test]
+fn a_dry_run_changes_nothing() {
+    let node = node(shared());
+    for how in ["--dry-run", "--dry-run=client", "--dry-run=server"] {
+        let outcome = plugin().run(&["maint", "acquire", &node, how]).expect(0);
+        assert!(outcome.stdout.contains("dry run)"), "{outcome:?}");
+    }
+    let there =
+        shared().kubectl(&["get", "lease", "-n", NAMESPACE, &node, "--ignore-not-found", "-o", "name"]);
+    assert_eq!(there, "");
+    plugin().run(&["maint", "acquire", &node, "--holder", "jane"]).expect(0);
+    plugin().run(&["maint", "acquire", &node, "--dry-run"]).expect(4);
+    let before = lease(shared(), &node);
+    for verb in ["renew", "release"] {
+        for how in ["--dry-run=client", "--dry-run=server"] {
+            plugin().run(&["maint", verb, &node, "--holder", "jane", how]).expect(0);
+        }
+    }
+    assert_eq!(lease(shared(), &node), before);
+}
+
+#[test]
+fn acquiring_costs_a_read_and_a_write_for_the_node() {
+    let node = node(shared());
+    plugin().run(&["maint", "acquire", &node]).expect(0);
+    plugin().run(&["maint", "release", &node]).expect(0);
+    let (user, kubeconfig) = shared().unique_admin();
+    Plugin::new(kubeconfig).run(&["maint", "acquire", &node]).expect(0);
+    let mut asked: Vec<_> =
+        shared().audited(&user).into_iter().map(|uri| uri.split('?').next().unwrap().to_owned()).collect();
+    asked.sort();
+    let lease = format!("/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{node}");
+    let mut expected = vec![
+        "create /apis/authentication.k8s.io/v1/selfsubjectreviews".to_owned(),
+        format!("get /api/v1/nodes/{node}"),
+        format!("get /apis/coordination.k8s.io/v1/namespaces/medik8s-leases/leases/node-{node}"),
+        format!("get {lease}"),
+        format!("patch {lease}"),
+    ];
+    expected.sort();
+    assert_eq!(asked, expected);
+}
+
+#[test]
+fn the_documented_rights_are_enough_and_without_them_the_verb_is_named() {
+    let node = node(shared());
+    plugin().run(&["maint", "acquire", &node]).expect(0);
+    plugin().run(&["maint", "release", &node]).expect(0);
+    let reader = Plugin::new(shared().kubeconfig(User::Reader, 0));
+    for args in [
+        &["maint", "acquire", &node][..],
+        &["maint", "renew", &node],
+        &["maint", "status", &node],
+        &["maint", "list"],
+        &["maint", "release", &node],
+        &["maint", "run", &node, "--", "true"],
+        &["maint", "acquire", &node, "--wait=1s"],
+        &["maint", "release", &node],
+    ] {
+        reader.run(args).expect(0);
+    }
+    let nobody = Plugin::new(shared().kubeconfig(User::Nobody, 0));
+    for verb in ["acquire", "renew", "status", "release"] {
+        nobody.run(&["maint", verb, &node]).expect(7).says("cannot get resource").says("--verb=get");
+    }
+    nobody.run(&["maint", "list"]).expect(7).says("cannot list resource");
+}
+
+/// The rule is the server's clock, whatever this machine's says.
+#[test]
+fn a_server_clock_an_hour_off_decides_and_is_warned_of() {
+    for (offset, code) in [(3600, 0), (-3600, 4), (0, 4)] {
+        let node = node(shared());
+        let spec = json!({ "holderIdentity": "jane", "leaseDurationSeconds": 1800, "renewTime": ago(0) });
+        write(shared(), NAMESPACE, &node, &spec);
+        let proxy = FaultProxy::start(shared(), move |_, _| Fault::Clock(offset));
+        let outcome = Plugin::new(&proxy.kubeconfig).run(&["maint", "acquire", &node]).expect(code);
+        assert_eq!(outcome.stderr.contains("warning: this machine's clock is "), offset != 0, "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_write_whose_answer_is_lost_is_read_back() {
+    for fault in [Fault::CutAfter, Fault::CutBefore, Fault::Refuse(500), Fault::Refuse(504), Fault::HangAfter]
+    {
+        let node = node(shared());
+        let writes = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&writes);
+        let proxy = FaultProxy::start(shared(), move |method, path| {
+            let lease = path.contains("/leases") && matches!(method, "POST" | "PATCH");
+            if lease && counted.fetch_add(1, Ordering::SeqCst) == 0 { fault } else { Fault::None }
+        });
+        let outcome = Plugin::new(&proxy.kubeconfig)
+            .run(&["maint", "acquire", &node, "--holder", "jane", "--request-timeout", "2s"])
+            .expect(0);
+        assert_eq!(outcome.stdout, format!("{node} acquired, held by jane for 30m\n"), "{fault:?}");
+        let lease = lease(shared(), &node);
+        assert_eq!(
+            (&lease["spec"]["holderIdentity"], &lease["spec"]["leaseTransitions"]),
+            (&json!("jane"), &json!(0))
+        );
+        let landed = matches!(fault, Fault::CutAfter | Fault::HangAfter);
+        assert_eq!(
+            writes.load(Ordering::SeqCst),
+            if landed { 1 } else { 2 },
+            "{fault:?}: written once, not guessed"
+        );
+    }
+}
+
+#[test]
+fn a_conflict_is_read_and_judged_again() {
+    let node = node(shared());
+    plugin().run(&["maint", "acquire", &node, "--holder", "john"]).expect(0);
+    plugin().run(&["maint", "release", &node, "--holder", "john"]).expect(0);
+    let kubectl = shared().assets.join("kubectl");
+    let kubeconfig = shared().kubeconfig(User::Admin, 0);
+    let (name, done) = (node.clone(), AtomicBool::new(false));
+    // Between our read and our write, somebody else takes it.
+    let proxy = FaultProxy::start(shared(), move |method, _| {
+        if method == "PATCH" && !done.swap(true, Ordering::SeqCst) {
+            let patch = format!(
+                r#"{{"spec":{{"holderIdentity":"jane","leaseDurationSeconds":600,"renewTime":"{}"}}}}"#,
+                ago(0)
+            );
+            let taken = Command::new(&kubectl)
+                .args(["patch", "lease", "-n", NAMESPACE, &name, "--type=merge", "-p", &patch])
+                .env("KUBECONFIG", &kubeconfig)
+                .stdout(Stdio::null())
+                .status();
+            assert!(taken.unwrap().success());
+        }
+        Fault::None
+    });
+    Plugin::new(&proxy.kubeconfig)
+        .run(&["maint", "acquire", &node, "--holder", "john"])
+        .expect(4)
+        .says("held by 'jane'");
+    assert_eq!(lease(shared(), &node)["spec"]["holderIdentity"], "jane");
+}
+
+#[test]
+fn the_namespace_is_made_where_it_is_missing_and_nothing_is_taken_while_it_goes() {
+    // Without a controller that cleans up, a namespace stays on its way out until told otherwise.
+    let plane = ControlPlane::start(&Shape::default());
+    let node = node(&plane);
+    let plugin = Plugin::new(plane.kubeconfig(User::Admin, 0));
+    let ends = || {
+        plane.kubectl(&["delete", "namespace", NAMESPACE, "--wait=false"]);
+    };
+    ends();
+    plugin.run(&["maint", "acquire", &node]).expect(1).says("because it is being terminated");
+    let finalize = plane.folder.join("finalize.json");
+    let namespace =
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE }, "spec": {} });
+    std::fs::write(&finalize, namespace.to_string()).unwrap();
+    let path = format!("/api/v1/namespaces/{NAMESPACE}/finalize");
+    plane.kubectl(&["replace", "--raw", &path, "-f", finalize.to_str().unwrap()]);
+
+    plugin.run(&["maint", "status", &node]).expect(0);
+    plugin.run(&["maint", "list"]).expect(0);
+    plugin.run(&["maint", "acquire", &node, "--dry-run=server"]).expect(0);
+    assert_eq!(plane.kubectl(&["get", "namespace", NAMESPACE, "--ignore-not-found"]), "");
+    plugin.run(&["maint", "acquire", &node]).expect(0);
+    plugin.run(&["maint", "status", &node]).expect(0);
+}
+
+/// One round of a race: many processes, one node, one winner.
+fn race(kubeconfigs: &[std::path::PathBuf], node: &str, processes: usize) -> (usize, Vec<i32>) {
+    let children: Vec<_> = (0..processes)
+        .map(|n| {
+            Command::new(env!("CARGO_BIN_EXE_kubectl-lease"))
+                .args([
+                    "maint",
+                    "acquire",
+                    node,
+                    "--request-timeout",
+                    "5s",
+                    "--holder",
+                    &format!("racer-{n}"),
+                ])
+                .env("KUBECONFIG", &kubeconfigs[n % kubeconfigs.len()])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    let codes: Vec<i32> =
+        children.into_iter().map(|mut child| child.wait().unwrap().code().unwrap_or(-1)).collect();
+    (codes.iter().filter(|code| **code == 0).count(), codes)
+}
+
+/// Who holds it now, by the server.
+fn holder(plane: &ControlPlane, node: &str) -> String {
+    lease(plane, node)["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn of_32_processes_one_wins_every_round() {
+    const ROUNDS: usize = 200;
+    let node = node(shared());
+    let kubeconfigs: Vec<_> = (0..3).map(|n| shared().kubeconfig(User::Admin, n)).collect();
+    for round in 0..ROUNDS {
+        let (winners, codes) = race(&kubeconfigs, &node, 32);
+        assert_eq!(winners, 1, "round {round}: {codes:?}");
+        assert_eq!(codes.iter().filter(|code| **code == 4).count(), 31, "round {round}: {codes:?}");
+        let winner = codes.iter().position(|code| *code == 0).unwrap();
+        plugin().run(&["maint", "release", &node, "--holder", &format!("racer-{winner}")]).expect(0);
+    }
+    assert_eq!(
+        lease(shared(), &node)["spec"]["leaseTransitions"],
+        ROUNDS - 1,
+        "each round one change of hands"
+    );
+}
+
+/// The same while two of three kube-apiservers are killed and restarted: some processes fail for
+/// want of a server, but never do two win, and who won holds.
+#[test]
+fn never_two_winners_while_apiservers_die() {
+    const ROUNDS: usize = 20;
+    let mut plane = ControlPlane::start(&Shape { apiservers: 3, ..Shape::default() });
+    let node = node(&plane);
+    let kubeconfigs: Vec<_> = (0..3).map(|n| plane.kubeconfig(User::Admin, n)).collect();
+    let steady = Plugin::new(&kubeconfigs[0]);
+    for round in 0..ROUNDS {
+        let victim = 1 + round % 2;
+        let (racing, name) = (kubeconfigs.clone(), node.clone());
+        let racers = thread::spawn(move || race(&racing, &name, 32));
+        thread::sleep(Duration::from_millis(u64::try_from(round * 23 % 300).unwrap()));
+        plane.apiservers[victim].kill();
+        let (winners, codes) = racers.join().unwrap();
+        let held = holder(&plane, &node);
+        assert!(winners <= 1, "round {round}: {codes:?}");
+        assert!(codes.iter().all(|code| [0, 1, 4].contains(code)), "round {round}: {codes:?}");
+        if winners == 1 {
+            let winner = codes.iter().position(|code| *code == 0).unwrap();
+            assert_eq!(held, format!("racer-{winner}"), "round {round}: {codes:?}");
+        }
+        assert!(held.starts_with("racer-"), "somebody asked a server that lives: {codes:?}");
+        steady.run(&["maint", "release", &node, "--holder", &held]).expect(0);
+        plane.restart_apiserver(victim);
+    }
+}
+
+/// The same with faults injected into one request in three.
+#[test]
+fn never_two_winners_while_requests_fail_in_every_way() {
+    const ROUNDS: usize = 30;
+    let node = node(shared());
+    let count = AtomicUsize::new(0);
+    let proxy = FaultProxy::start(shared(), move |_, _| {
+        let n = count.fetch_add(1, Ordering::SeqCst);
+        match (n * 2_654_435_761) >> 7 & 31 {
+            0 | 1 => Fault::Refuse(409),
+            2 | 3 => Fault::Refuse(429),
+            4 | 5 => Fault::Refuse(500),
+            6 | 7 => Fault::CutAfter,
+            8 => Fault::CutBefore,
+            9 => Fault::HangAfter,
+            _ => Fault::None,
+        }
+    });
+    let mut wins = 0;
+    for round in 0..ROUNDS {
+        let (winners, codes) = race(std::slice::from_ref(&proxy.kubeconfig), &node, 8);
+        assert!(winners <= 1, "round {round}: {codes:?}");
+        let lease = lease(shared(), &node);
+        let held = lease["spec"]["holderIdentity"].as_str().unwrap().to_owned();
+        if winners == 1 {
+            wins += 1;
+            let winner = codes.iter().position(|code| *code == 0).unwrap();
+            assert_eq!(held, format!("racer-{winner}"), "round {round}: {codes:?}");
+        }
+        if !held.is_empty() {
+            // Whole, not half: a failed process may leave a lease held, to expire, but never a broken one.
+            for field in ["renewTime", "acquireTime", "leaseDurationSeconds", "leaseTransitions"] {
+                assert!(!lease["spec"][field].is_null(), "round {round}: {lease}");
+            }
+            plugin().run(&["maint", "release", &node, "--holder", &held]).expect(0);
+        }
+    }
+    assert!(wins > ROUNDS / 2, "{wins} of {ROUNDS}");
+}

@@ -1,0 +1,151 @@
+//! A proxy in front of a real kube-apiserver that injects faults: what a real server or network
+//! does, but not on demand. It takes plain HTTP and passes it on as the administrator.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    path::PathBuf,
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+use futures::StreamExt as _;
+use http_body_util::BodyExt as _;
+use kube::{
+    Client, Config,
+    client::Body,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+
+use super::{ControlPlane, User, random};
+
+/// What to do with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    None,
+    /// Answer with this status, and do not pass it on.
+    Refuse(u16),
+    /// Pass it on, and close the connection instead of answering.
+    CutAfter,
+    /// Close the connection without passing it on.
+    CutBefore,
+    /// Pass it on and never answer.
+    HangAfter,
+    /// Pass it on, and claim in the answer that the server's clock is off by these seconds.
+    Clock(i64),
+}
+
+pub struct FaultProxy {
+    pub kubeconfig: PathBuf,
+}
+
+impl FaultProxy {
+    /// Starts one; `script` is given the method and path of each request.
+    pub fn start(plane: &ControlPlane, script: impl Fn(&str, &str) -> Fault + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let upstream = plane.kubeconfig(User::Admin, 0);
+        let script = Arc::new(script);
+        thread::spawn(move || {
+            for connection in listener.incoming().map(Result::unwrap) {
+                let (script, upstream) = (Arc::clone(&script), upstream.clone());
+                thread::spawn(move || serve(connection, &upstream, &*script));
+            }
+        });
+        let kubeconfig = plane.folder.join(format!("faults-{}.kubeconfig", random()));
+        let config = serde_json::json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "faults",
+            "clusters": [{ "name": "faults", "cluster": { "server": format!("http://{address}") } }],
+            "contexts": [{ "name": "faults", "context": { "cluster": "faults", "user": "" } }],
+            "users": [],
+        });
+        std::fs::write(&kubeconfig, config.to_string()).unwrap();
+        Self { kubeconfig }
+    }
+}
+
+fn serve(connection: TcpStream, upstream: &PathBuf, script: &(dyn Fn(&str, &str) -> Fault + Send + Sync)) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let client = runtime.block_on(async {
+        let kubeconfig = Kubeconfig::read_from(upstream).unwrap();
+        let mut config =
+            Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+        config.default_retry = false;
+        Client::try_from(config).unwrap()
+    });
+    let mut reader = BufReader::new(connection.try_clone().unwrap());
+    let mut writer = connection;
+    loop {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if !reader.read_line(&mut head).is_ok_and(|count| count > 0) {
+                return;
+            }
+        }
+        let mut lines = head.lines();
+        let mut words = lines.next().unwrap().split(' ');
+        let (method, path) = (words.next().unwrap().to_owned(), words.next().unwrap().to_owned());
+        let mut request = http::Request::builder().method(method.as_str()).uri(&path);
+        let mut length = 0;
+        for (name, value) in lines.filter_map(|line| line.split_once(": ")) {
+            match name.to_lowercase().as_str() {
+                "content-length" => length = value.parse().unwrap(),
+                "content-type" | "accept" => request = request.header(name, value),
+                _ => {}
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).unwrap();
+        let fault = script(&method, &path);
+        match fault {
+            Fault::CutBefore => return,
+            Fault::Refuse(status) => {
+                let text = format!(
+                    r#"{{"kind":"Status","code":{status},"reason":"Injected","message":"injected {status}"}}"#
+                );
+                let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n{text}", text.len());
+                if writer.write_all(head.as_bytes()).is_err() {
+                    return;
+                }
+                continue;
+            }
+            _ => {}
+        }
+        let request = request.body(Body::from(body)).unwrap();
+        let open = runtime.block_on(async {
+            let Ok(response) = client.send(request).await else { return false };
+            match fault {
+                Fault::CutAfter => return false,
+                Fault::HangAfter => {
+                    tokio::time::sleep(Duration::from_secs(60)).await;
+                    return false;
+                }
+                _ => {}
+            }
+            let offset = if let Fault::Clock(seconds) = fault { seconds } else { 0 };
+            let now = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(offset);
+            let date = jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&now).unwrap();
+            let status = response.status().as_u16();
+            let head = format!("HTTP/1.1 {status} X\r\ndate: {date}\r\ncontent-type: application/json\r\n");
+            if path.contains("watch=true") {
+                // A stream: passed on as it comes, until either side ends it.
+                let _ = writer.write_all(format!("{head}connection: close\r\n\r\n").as_bytes());
+                let mut stream = response.into_body().into_data_stream();
+                while let Some(Ok(chunk)) = stream.next().await {
+                    if writer.write_all(&chunk).is_err() {
+                        break;
+                    }
+                }
+                return false;
+            }
+            let Ok(body) = response.into_body().collect().await else { return false };
+            let body = body.to_bytes();
+            let head = format!("{head}content-length: {}\r\n\r\n", body.len());
+            writer.write_all(head.as_bytes()).is_ok() && writer.write_all(&body).is_ok()
+        });
+        if !open {
+            return;
+        }
+    }
+}
