@@ -23,6 +23,9 @@ use wait4::Wait4 as _;
 
 const ROUNDS: usize = 30;
 const MANY: usize = 5_000;
+const NODES: usize = 1_000;
+/// As many as `maint acquire` writes at once.
+const AT_ONCE: usize = 32;
 
 fn main() {
     // Cargo passes `--bench`, and runs this in `cargo test --benches` too: there it has nothing to do.
@@ -33,8 +36,12 @@ fn main() {
     let plane = ControlPlane::start(&Shape::default());
     compare("one identity lease", &plane);
     eprintln!("Writing {MANY} identity leases …");
-    write_leases(&plane);
+    let raw = Raw::new(&plane);
+    write_leases(&raw);
     compare(&format!("{MANY} identity leases"), &plane);
+    eprintln!("Writing {NODES} nodes …");
+    acquire_all(&plane, &raw);
+    waiter(&plane);
 }
 
 /// A command to measure; all write to /dev/null.
@@ -120,36 +127,148 @@ fn compare(case: &str, plane: &ControlPlane) {
     println!("  {:.2}x the time of curl, {:.1}x faster than kubectl", ours / curl, kubectl / ours);
 }
 
-fn write_leases(plane: &ControlPlane) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let kubeconfig = Kubeconfig::read_from(plane.kubeconfig(User::Admin, 0)).unwrap();
-        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-        let client = Client::try_from(config).unwrap();
-        let writes = stream::iter(0..MANY).map(|n| {
-            let client = client.clone();
-            async move {
-                let now = format!("{:.6}", jiff::Timestamp::now());
-                let lease = json!({
-                    "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-                    "metadata": {
-                        "name": format!("apiserver-bench-{n:05}"),
-                        "labels": {
-                            "apiserver.kubernetes.io/identity": "kube-apiserver",
-                            "kubernetes.io/hostname": format!("bench-{n:05}"),
-                        },
-                    },
-                    "spec": {
-                        "holderIdentity": format!("apiserver-bench-{n:05}_{n:036}"),
-                        "leaseDurationSeconds": 3600, "renewTime": now,
-                    },
-                });
-                let path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
-                let request = http::Request::post(path).header("content-type", "application/json");
-                let request = request.body(lease.to_string().into_bytes()).unwrap();
-                client.request::<serde_json::Value>(request).await.unwrap();
-            }
+fn write_leases(raw: &Raw) {
+    let lease = |n: usize| {
+        let now = format!("{:.6}", jiff::Timestamp::now());
+        json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {
+                "name": format!("apiserver-bench-{n:05}"),
+                "labels": {
+                    "apiserver.kubernetes.io/identity": "kube-apiserver",
+                    "kubernetes.io/hostname": format!("bench-{n:05}"),
+                },
+            },
+            "spec": {
+                "holderIdentity": format!("apiserver-bench-{n:05}_{n:036}"),
+                "leaseDurationSeconds": 3600, "renewTime": now,
+            },
+        })
+    };
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+    raw.send((0..MANY).map(|n| post(leases, &lease(n))).collect());
+}
+
+fn post(path: &str, body: &serde_json::Value) -> http::Request<Vec<u8>> {
+    let request = http::Request::post(path).header("content-type", "application/json");
+    request.body(body.to_string().into_bytes()).unwrap()
+}
+
+/// A client of our own, for raw writes.
+struct Raw {
+    runtime: tokio::runtime::Runtime,
+    client: Client,
+}
+
+impl Raw {
+    fn new(plane: &ControlPlane) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let client = runtime.block_on(async {
+            let kubeconfig = Kubeconfig::read_from(plane.kubeconfig(User::Admin, 0)).unwrap();
+            let config =
+                Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+            Client::try_from(config).unwrap()
         });
-        writes.buffer_unordered(20).collect::<Vec<_>>().await;
-    });
+        Self { runtime, client }
+    }
+
+    /// Sends these requests, so many at once; how long it took.
+    fn send(&self, requests: Vec<http::Request<Vec<u8>>>) -> Duration {
+        let began = Instant::now();
+        self.runtime.block_on(async {
+            let sending =
+                stream::iter(requests).map(|request| self.client.request::<serde_json::Value>(request));
+            sending.buffer_unordered(AT_ONCE).for_each(async |answer| drop(answer.unwrap())).await;
+        });
+        began.elapsed()
+    }
+}
+
+fn node_name(n: usize) -> String {
+    format!("bench-{n:04}")
+}
+
+/// `maint acquire --all` beside the bare writes that it comes down to.
+fn acquire_all(plane: &ControlPlane, raw: &Raw) {
+    const ROUNDS: usize = 7;
+    let node = |n| json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": node_name(n) } });
+    raw.send((0..NODES).map(|n| post("/api/v1/nodes", &node(n))).collect());
+    let plugin = |verb: &str| {
+        let began = Instant::now();
+        let output = Command::new(env!("CARGO_BIN_EXE_kubectl-lease"))
+            .args(["maint", verb, "--all"])
+            .env("KUBECONFIG", plane.kubeconfig(User::Admin, 0))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        began.elapsed()
+    };
+    plugin("acquire");
+    let (mut ours, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        plugin("release");
+        ours.push(plugin("acquire"));
+        let now = format!("{:.6}", jiff::Timestamp::now());
+        let patch = json!({ "spec": {
+            "holderIdentity": "bench", "leaseDurationSeconds": 1, "acquireTime": now, "renewTime": now, "leaseTransitions": 1,
+        } });
+        plugin("release");
+        let requests = (0..NODES).map(|n| {
+            let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-maintenance/leases";
+            http::Request::patch(format!("{leases}/{}", node_name(n)))
+                .header("content-type", "application/merge-patch+json")
+                .body(patch.to_string().into_bytes())
+                .unwrap()
+        });
+        bare.push(raw.send(requests.collect()));
+        // What the bare writes took has to expire.
+        std::thread::sleep(Duration::from_secs(5));
+    }
+    let median = |mut times: Vec<Duration>| {
+        times.sort_unstable();
+        times[times.len() / 2].as_secs_f64() * 1e3
+    };
+    let (ours, bare) = (median(ours), median(bare));
+    println!("\n{NODES} nodes, {AT_ONCE} at once, median of {ROUNDS} runs");
+    println!("  {:34}{ours:>9.1} ms", "kubectl lease maint acquire --all");
+    println!("  {:34}{bare:>9.1} ms", "the bare writes");
+    println!("  {:.2}x the time of the bare writes", ours / bare);
+}
+
+/// From a release to the takeover by somebody who waits.
+fn waiter(plane: &ControlPlane) {
+    const ROUNDS: usize = 20;
+    let node = node_name(0);
+    let plugin = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-lease"));
+        command
+            .args(args)
+            .env("KUBECONFIG", plane.kubeconfig(User::Admin, 0))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command
+    };
+    let spec = || -> serde_json::Value {
+        let text = plane.kubectl(&["get", "lease", "-n", "kube-node-maintenance", &node, "-o", "json"]);
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()["spec"].clone()
+    };
+    let time = |value: &serde_json::Value| value.as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    let mut latencies: Vec<f64> = (0..ROUNDS)
+        .map(|_| {
+            assert!(plugin(&["maint", "acquire", &node, "--holder", "a"]).status().unwrap().success());
+            let mut waiting =
+                plugin(&["maint", "acquire", &node, "--holder", "b", "--wait=1m"]).spawn().unwrap();
+            std::thread::sleep(Duration::from_millis(500));
+            // Both times are of this machine's one clock.
+            let released = jiff::Timestamp::now();
+            assert!(plugin(&["maint", "release", &node, "--holder", "a"]).status().unwrap().success());
+            assert!(waiting.wait().unwrap().success());
+            let taken = time(&spec()["acquireTime"]);
+            assert!(plugin(&["maint", "release", &node, "--holder", "b"]).status().unwrap().success());
+            taken.duration_since(released).as_secs_f64() * 1e3
+        })
+        .collect();
+    latencies.sort_by(f64::total_cmp);
+    println!("\nfrom starting 'maint release' to the takeover by a waiter, {ROUNDS} runs");
+    println!("  median {:.1} ms, worst {:.1} ms", latencies[ROUNDS / 2], latencies[ROUNDS - 1]);
 }

@@ -396,6 +396,13 @@ pub struct Nodes {
     pub all: bool,
 }
 
+impl Nodes {
+    /// Whether each was named, rather than selected.
+    pub fn are_named(&self) -> bool {
+        !self.nodes.is_empty()
+    }
+}
+
 /// Whether to wait for what somebody else holds.
 #[derive(Debug, Args)]
 pub struct Wait {

@@ -3,7 +3,7 @@ use std::{cell::RefCell, time::Duration};
 use futures::{StreamExt as _, stream};
 use tokio::time::{Instant, timeout_at};
 
-use super::{Target, blocked, dry_run_note, holding, targets, unrenewed_seconds, who, writing};
+use super::{AT_ONCE, Target, blocked, dry_run_note, holding, targets, unrenewed_seconds, who, writing};
 use crate::{
     cli::{self, Acquire, DryRun},
     cluster::{Cluster, Object, leases::Address},
@@ -21,8 +21,6 @@ use crate::{
     session::{Claim, Held, Rule, Took, Waiting},
 };
 
-/// How many leases are taken at once.
-const AT_ONCE: usize = 32;
 /// How long undoing may take before the rest is left to expire.
 const UNDO: Duration = Duration::from_secs(10);
 

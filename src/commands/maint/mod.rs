@@ -31,6 +31,9 @@ use crate::{
 
 pub use acquire::{take_all, wait_for};
 
+/// How many leases are written at once.
+const AT_ONCE: usize = 32;
+
 pub async fn run(verb: &Maint, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
     match verb {
         Maint::Acquire(args) => acquire::run(args, cluster, printer).await,

@@ -1,4 +1,6 @@
-use super::{Target, dry_run_note, holding, targets, who, writing};
+use futures::{StreamExt as _, stream};
+
+use super::{AT_ONCE, Target, dry_run_note, holding, targets, who, writing};
 use crate::{
     cli::{DryRun, Release},
     cluster::{Cluster, Object, leases::Address},
@@ -17,32 +19,54 @@ pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Re
     let (who, targets) =
         tokio::try_join!(who(&args.identity, args.admin, cluster), targets(&args.nodes, cluster))?;
     // All are looked at, and asked about, before any is written.
-    let mut releases: Vec<(Target, Object<Lease>, Who)> = Vec::new();
+    let mut planned: Vec<(Target, Object<Lease>, Who)> = Vec::new();
     for target in targets {
-        let Some(lease) = target.lease.clone() else { continue };
-        if let Some(whose) = allowed(args, &target.node.name, &lease.value, &who, cluster)? {
-            releases.push((target, lease, whose));
-        } else {
-            printer.done(&format!("{} is free already", target.node.name))?;
+        let name = &target.node.name;
+        let whose = match &target.lease {
+            // Of a selection, what is ours is meant.
+            Some(lease) if !args.nodes.are_named() && !args.force && !who.is(lease.value.holder()) => {
+                continue;
+            }
+            Some(lease) => {
+                allowed(args, name, &lease.value, &who, cluster)?.map(|whose| (lease.clone(), whose))
+            }
+            None => None,
+        };
+        match whose {
+            Some((lease, whose)) => planned.push((target, lease, whose)),
+            None if args.nodes.are_named() => printer.done(&format!("{name} is free already"))?,
+            None => {}
         }
     }
-    for (target, lease, whose) in releases {
-        let name = &target.node.name;
-        let note = dry_run_note(&args.write);
-        if args.write.dry_run != DryRun::Client {
-            let at = Address::new(maintenance::NAMESPACE, name);
+    if planned.is_empty() && !args.nodes.are_named() {
+        printer.note("none of these is yours: nothing to release");
+    }
+    let note = dry_run_note(&args.write);
+    let writing = writing(&args.write);
+    let mut outcomes = stream::iter(planned)
+        .map(async |(target, lease, whose)| {
+            let name = target.node.name;
+            let at = Address::new(maintenance::NAMESPACE, &name);
             let held = Held { at, who: whose, lease, sent: BootInstant::now() };
-            if !held.release(cluster, &writing(&args.write)).await? {
-                return Err(Error::LostRace {
-                    message: format!(
-                        "{name} changed hands between the look and the write; nothing was released"
-                    ),
-                });
+            let released = args.write.dry_run == DryRun::Client || held.release(cluster, &writing).await?;
+            released.then_some(name.clone()).ok_or_else(|| Error::LostRace {
+                message: format!("{name} changed hands between the look and the write; nothing was released"),
+            })
+        })
+        .buffered(AT_ONCE);
+    // One that cannot be released is no reason to keep the others.
+    let mut failure = None;
+    while let Some(outcome) = outcomes.next().await {
+        match outcome {
+            Ok(name) => printer.done(&format!("{name} released{note}"))?,
+            Err(error) => {
+                if let Some(earlier) = failure.replace(error) {
+                    printer.error(&earlier);
+                }
             }
         }
-        printer.done(&format!("{name} released{note}"))?;
     }
-    Ok(ExitCode::Done)
+    failure.map_or(Ok(ExitCode::Done), Err)
 }
 
 /// Whose lease may be released, if any is held; or why not.

@@ -1,4 +1,6 @@
-use super::{blocked, dry_run_note, targets, unrenewed_seconds, who, writing};
+use futures::{StreamExt as _, stream};
+
+use super::{AT_ONCE, Target, blocked, dry_run_note, targets, unrenewed_seconds, who, writing};
 use crate::{
     cli::{DryRun, Renew},
     cluster::{Cluster, leases::Address},
@@ -17,6 +19,15 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
     let (who, targets) =
         tokio::try_join!(who(&args.identity, args.admin, cluster), targets(&args.nodes, cluster))?;
     let now = cluster.server_time();
+    let mut targets = targets;
+    if !args.nodes.are_named() {
+        // Of a selection, what is ours is meant.
+        let ours = |target: &Target| target.lease.as_ref().is_some_and(|lease| who.is(lease.value.holder()));
+        targets.retain(ours);
+        if targets.is_empty() {
+            return Err(Error::NotFound { message: "none of these nodes is held by you".into(), hint: None });
+        }
+    }
     // All are looked at before any is written.
     for target in &targets {
         let name = &target.node.name;
@@ -38,11 +49,15 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
             standing => return Err(blocked(name, &standing, lease, now)),
         }
     }
-    for target in targets {
-        let name = &target.node.name;
-        if args.write.dry_run != DryRun::Client {
+    let writing = writing(&args.write);
+    let mut outcomes = stream::iter(targets)
+        .map(async |target| {
+            let name = target.node.name;
+            if args.write.dry_run == DryRun::Client {
+                return Ok((name, None));
+            }
             let claim = Claim {
-                at: Address::new(maintenance::NAMESPACE, name),
+                at: Address::new(maintenance::NAMESPACE, &name),
                 who: who.clone(),
                 seconds,
                 reason: None,
@@ -50,24 +65,25 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
                 rule: Rule::Command,
                 take_malformed: false,
                 create_namespace: false,
-                writing: writing(&args.write),
+                writing: writing.clone(),
             };
             match claim.take(cluster, Some(target.lease)).await? {
-                Took::Yes(_, Standing::Ours { .. }) => {}
-                // It was lost between the look and the write, and has been taken anew.
-                Took::Yes(_, before) => {
-                    printer.warn(&format!(
-                        "{name} was {} meanwhile, and is yours again",
-                        super::holding(&before, None, now)
-                    ));
-                }
+                Took::Yes(_, before) => Ok((name, Some(before))),
                 Took::No(standing, lease) => {
                     let lease = lease.as_ref().map(|lease| &*lease.value);
-                    return Err(blocked(name, &standing, lease, cluster.server_time()));
+                    Err(blocked(&name, &standing, lease, cluster.server_time()))
                 }
             }
+        })
+        .buffered(AT_ONCE);
+    let length = age(jiff::SignedDuration::from_secs(seconds.into()));
+    while let Some(outcome) = outcomes.next().await {
+        let (name, before) = outcome?;
+        if let Some(before) = before.filter(|before| !matches!(before, Standing::Ours { .. })) {
+            // It was lost between the look and the write, and has been taken anew.
+            let words = super::holding(&before, None, now);
+            printer.warn(&format!("{name} was {words} meanwhile, and is yours again"));
         }
-        let length = age(jiff::SignedDuration::from_secs(seconds.into()));
         printer.done(&format!("{name} renewed for {length}{}", dry_run_note(&args.write)))?;
     }
     Ok(ExitCode::Done)
