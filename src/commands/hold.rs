@@ -15,7 +15,7 @@ use crate::{
         Cluster,
         leases::{Address, Writing},
     },
-    commands::maint::wait_for,
+    commands::{interrupted, maint::wait_for},
     domain::{deadline::Schedule, lease::Lease, maintenance::Standing},
     error::{Error, Result},
     exit::ExitCode,
@@ -48,13 +48,13 @@ pub async fn run(args: &Hold, cluster: &Cluster, printer: &mut Printer) -> Resul
     };
     let held = tokio::select! {
         held = take(&claim, args, lease, cluster, printer) => held?,
-        _ = tokio::signal::ctrl_c() => {
+        interruption = interrupted() => {
             // A write may have been under way.
             if let Ok(Some(lease)) = cluster.lease(&claim.at).await {
-                let held = Held { at: claim.at.clone(), who: claim.who.clone(), lease, sent: crate::session::BootInstant::now() };
+                let held = Held::found(claim.at.clone(), claim.who.clone(), lease);
                 let _ = held.release(cluster, &Writing::default()).await;
             }
-            return Err(Error::Interrupted);
+            return Err(interruption);
         }
     };
     under(&[held], Schedule::new(args.duration), &args.command, cluster, printer).await

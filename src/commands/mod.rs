@@ -38,6 +38,23 @@ pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
     exit
 }
 
+/// Comes when the user, or whoever ends processes, wants this one to end.
+async fn interrupted() -> Error {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminated) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = terminated.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+            return Error::Interrupted;
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
+    Error::Interrupted
+}
+
 /// What the server's answers said beside the matter.
 fn remark(cluster: &Cluster, printer: &mut Printer) {
     for warning in cluster.take_warnings() {

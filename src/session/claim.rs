@@ -306,6 +306,11 @@ impl Claim {
 }
 
 impl Held {
+    /// A lease of `who`'s, as a look has just found it.
+    pub fn found(at: Address, who: Who, lease: Object<Lease>) -> Self {
+        Self { at, who, lease, sent: BootInstant::now() }
+    }
+
     /// Lets the lease go, if it is still ours after a fresh look; whether it was.
     pub async fn release(&self, cluster: &Cluster, writing: &Writing) -> Result<bool> {
         let mut lease = self.lease.clone();

@@ -144,6 +144,11 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
         let _ = reports.write_all(report.line().as_bytes());
         let _ = reports.flush();
     };
+    if terminate.has_passed() {
+        // The plugin was stopped between taking the lease and getting here.
+        report(&Report::Expired);
+        return ExitCode::SUCCESS;
+    }
     let child = match Command::new(&command[0]).args(&command[1..]).process_group(0).spawn() {
         Ok(child) => child,
         Err(error) => {

@@ -335,52 +335,98 @@ fn neither_steals_from_client_go_nor_is_stolen_from() {
     plugin.run(&[&hold[..], &["--wait=40s", "--", "true"]].concat()).expect(0);
 }
 
-/// Holders come and go while they are stopped, continued and killed: no two commands of the same
+/// Holders come and go while they are stopped, continued and killed, while the kube-apiserver of
+/// some is killed and restarted and the connection of others is cut: no two commands of the same
 /// lease overlap, and the fencing token only grows.
 #[test]
-fn at_most_one_at_a_time_through_stops_and_kills() {
-    let name = format!("hold-{}", random());
+fn at_most_one_at_a_time_through_stops_kills_and_cuts() {
+    let mut plane = ControlPlane::start(&Shape { apiservers: 2, ..Shape::default() });
+    let cuts = std::sync::atomic::AtomicUsize::new(0);
+    let proxy = FaultProxy::start(&plane, move |_, _| {
+        match (cuts.fetch_add(1, Ordering::SeqCst) * 2_654_435_761) >> 9 & 15 {
+            0 => Fault::CutAfter,
+            1 => Fault::CutBefore,
+            2 => Fault::HangAfter,
+            3 => Fault::Refuse(500),
+            _ => Fault::None,
+        }
+    });
+    let kubeconfigs = [
+        plane.kubeconfig(User::Admin, 0),
+        plane.kubeconfig(User::Admin, 0),
+        plane.kubeconfig(User::Admin, 1),
+        proxy.kubeconfig,
+    ];
     let beats = file();
     let script = living(&beats);
-    let end = Instant::now() + Duration::from_secs(60);
-    let chaos: Vec<_> = (0_u64..4)
-        .map(|worker| {
-            let (name, script) = (name.clone(), script.clone());
-            thread::spawn(move || {
-                let mut seed = worker * 7919 + 17;
-                let mut random = move |below: u64| {
-                    seed =
-                        seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                    (seed >> 33) % below
-                };
-                while Instant::now() < end {
-                    let args =
-                        ["hold", &name, "-n", "default", "-d", "3s", "--wait=8s", "--", "sh", "-c", &script];
-                    let mut running = plugin().start(&args);
-                    thread::sleep(Duration::from_millis(500 + random(2500)));
-                    match random(4) {
-                        0 => running.signal("-KILL"),
-                        1 => {
-                            running.signal("-STOP");
-                            thread::sleep(Duration::from_millis(500 + random(5000)));
-                            running.signal("-CONT");
-                            thread::sleep(Duration::from_millis(random(1000)));
-                            running.signal("-TERM");
-                        }
-                        _ => running.signal("-TERM"),
-                    }
-                    let code = running.wait();
-                    assert!([75, 124, 130, 137, 143].contains(&code), "{code}: {}", running.stderr());
-                }
-            })
+    let end = Instant::now() + Duration::from_secs(90);
+    let workers: Vec<_> = kubeconfigs
+        .into_iter()
+        .zip(1..)
+        .map(|(kubeconfig, seed)| {
+            let script = script.clone();
+            thread::spawn(move || disturb(&Plugin::new(kubeconfig), &script, seed, end))
         })
         .collect();
-    for worker in chaos {
+    while Instant::now() < end {
+        thread::sleep(Duration::from_secs(7));
+        plane.apiservers[1].kill();
+        thread::sleep(Duration::from_secs(3));
+        plane.restart_apiserver(1);
+    }
+    for worker in workers {
         worker.join().unwrap();
     }
-    // From the first to the last sign of life of each term.
+    let terms = terms(&fs::read_to_string(&beats).unwrap());
+    assert!(terms.len() > 10, "{} terms", terms.len());
+    for ((earlier, (_, last)), (later, (first, _))) in terms.iter().zip(terms.iter().skip(1)) {
+        assert!(last < first, "term {earlier} ran into term {later} by {} ms", (last - first) / 1_000_000);
+    }
+}
+
+/// Runs a command under the lease again and again, and disturbs the plugin each time.
+fn disturb(plugin: &Plugin, script: &str, mut seed: u64, end: Instant) {
+    let mut random = move |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    while Instant::now() < end {
+        let args = [
+            "hold",
+            "one",
+            "-n",
+            "default",
+            "-d",
+            "3s",
+            "--wait=8s",
+            "--request-timeout",
+            "2s",
+            "--",
+            "sh",
+            "-c",
+            script,
+        ];
+        let mut running = plugin.start(&args);
+        thread::sleep(Duration::from_millis(500 + random(2500)));
+        match random(4) {
+            0 => running.signal("-KILL"),
+            1 => {
+                running.signal("-STOP");
+                thread::sleep(Duration::from_millis(500 + random(5000)));
+                running.signal("-CONT");
+                thread::sleep(Duration::from_millis(random(1000)));
+                running.signal("-TERM");
+            }
+            _ => running.signal("-TERM"),
+        }
+        let code = running.wait();
+        assert!([1, 75, 124, 130, 137, 143].contains(&code), "{code}: {}", running.stderr());
+    }
+}
+
+/// The first and the last sign of life of each term, by its fencing token.
+fn terms(history: &str) -> BTreeMap<u32, (u64, u64)> {
     let mut terms: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
-    let history = fs::read_to_string(&beats).unwrap();
     for line in history.lines() {
         let words: Vec<_> = line.split(' ').collect();
         let [_, time, _, transitions] = words[..] else { continue };
@@ -388,16 +434,5 @@ fn at_most_one_at_a_time_through_stops_and_kills() {
         let span = terms.entry(term).or_insert((time, time));
         *span = (span.0.min(time), span.1.max(time));
     }
-    assert!(terms.len() > 10, "{} terms", terms.len());
-    let mut before: Option<(u32, u64)> = None;
-    for (term, (begin, end)) in terms {
-        if let Some((last_term, last_end)) = before {
-            assert!(
-                last_end < begin,
-                "term {last_term} ran into term {term} by {} ms",
-                (last_end - begin) / 1_000_000
-            );
-        }
-        before = Some((term, end));
-    }
+    terms
 }

@@ -7,6 +7,7 @@ use super::{AT_ONCE, Target, blocked, dry_run_note, holding, targets, unrenewed_
 use crate::{
     cli::{self, Acquire, DryRun},
     cluster::{Cluster, Object, leases::Address},
+    commands::interrupted,
     domain::{
         duration::age,
         lease::Lease,
@@ -155,7 +156,7 @@ pub async fn take_all(
     };
     let outcome = tokio::select! {
         outcome = taking => outcome,
-        _ = tokio::signal::ctrl_c() => Err(Error::Interrupted),
+        interruption = interrupted() => Err(interruption),
     };
     drop(progress);
     if let Err(error) = outcome {
@@ -178,12 +179,7 @@ async fn undo(claims: &[Known], cluster: &Cluster, printer: &mut Printer) {
         .map(async |(claim, _)| {
             let undone = async {
                 let Some(lease) = cluster.lease(&claim.at).await? else { return Ok(false) };
-                let held = Held {
-                    at: claim.at.clone(),
-                    who: claim.who.clone(),
-                    lease,
-                    sent: crate::session::BootInstant::now(),
-                };
+                let held = Held::found(claim.at.clone(), claim.who.clone(), lease);
                 held.release(cluster, &claim.writing).await
             };
             (claim.at.name.clone(), undone.await)

@@ -12,7 +12,7 @@ use crate::{
     error::{Error, Result},
     exit::ExitCode,
     output::{Printer, prompt},
-    session::{BootInstant, Held},
+    session::Held,
 };
 
 pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
@@ -47,7 +47,7 @@ pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Re
         .map(async |(target, lease, whose)| {
             let name = target.node.name;
             let at = Address::new(maintenance::NAMESPACE, &name);
-            let held = Held { at, who: whose, lease, sent: BootInstant::now() };
+            let held = Held::found(at, whose, lease);
             let released = args.write.dry_run == DryRun::Client || held.release(cluster, &writing).await?;
             released.then_some(name.clone()).ok_or_else(|| Error::LostRace {
                 message: format!("{name} changed hands between the look and the write; nothing was released"),
