@@ -182,6 +182,13 @@ impl Claim {
         })
     }
 
+    /// Why the lease, as it was read, cannot be taken now; `None` if it can.
+    pub fn obstacle(&self, cluster: &Cluster, lease: Option<&Object<Lease>>) -> Option<Standing> {
+        let seen = Seen::new(lease.cloned());
+        let standing = self.judge(cluster, &seen);
+        (!self.may_take(&standing, &seen, cluster)).then_some(standing)
+    }
+
     fn judge(&self, cluster: &Cluster, seen: &Seen) -> Standing {
         Standing::of(seen.lease.as_ref().map(|lease| &lease.value.spec), &self.who, cluster.server_time())
     }

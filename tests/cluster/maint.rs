@@ -235,11 +235,7 @@ fn several_nodes_are_taken_all_or_nothing() {
     let mut nodes: Vec<_> = (0..5).map(|_| node(shared())).collect();
     nodes.sort();
     let names: Vec<&str> = nodes.iter().map(String::as_str).collect();
-    plugin().run(&["maint", "acquire", names[3], "--holder", "jane"]).expect(0);
-    plugin().run(&["maint", "acquire", names[1], "--holder", "john"]).expect(0);
-    let all = [&["maint", "acquire", "--holder", "john"][..], &names].concat();
-    plugin().run(&all).expect(4).says("held by 'jane'").says("released again: ");
-    for (n, holder) in [(0, ""), (1, "john"), (2, ""), (3, "jane"), (4, "")] {
+    let held_by = |n: usize| {
         let text = shared().kubectl(&[
             "get",
             "lease",
@@ -251,12 +247,28 @@ fn several_nodes_are_taken_all_or_nothing() {
             "json",
         ]);
         let lease: Value = serde_json::from_str(&text).unwrap_or_default();
-        assert_eq!(
-            lease["spec"]["holderIdentity"].as_str().unwrap_or(""),
-            holder,
-            "{n}: what was john's before is his still"
-        );
-    }
+        lease["spec"]["holderIdentity"].as_str().map(str::to_owned)
+    };
+    plugin().run(&["maint", "acquire", names[3], "--holder", "jane"]).expect(0);
+    plugin().run(&["maint", "acquire", names[1], "--holder", "john"]).expect(0);
+    let all = [&["maint", "acquire", "--holder", "john"][..], &names].concat();
+    let outcome = plugin().run(&all).expect(4).says("held by 'jane'");
+    assert!(!outcome.stderr.contains("released again"), "what cannot be finished is not begun: {outcome:?}");
+    assert_eq!([held_by(0), held_by(2), held_by(4)], [None, None, None]);
+
+    plugin().run(&["maint", "release", names[3], "--holder", "jane"]).expect(0);
+    // Jane takes hers again after john has looked, before he writes.
+    let (kubeconfig, contested) = (shared().kubeconfig(User::Admin, 0), names[3].to_owned());
+    let proxy = FaultProxy::start(shared(), move |method, path| {
+        if method == "PATCH" && path.contains(&contested) {
+            Plugin::new(&kubeconfig).run(&["maint", "acquire", &contested, "--holder", "jane"]);
+        }
+        Fault::None
+    });
+    Plugin::new(&proxy.kubeconfig).run(&all).expect(4).says("held by 'jane'").says("released again: ");
+    let after: Vec<_> = (0..5).map(|n| held_by(n).unwrap_or_default()).collect();
+    assert_eq!(after, ["", "john", "", "jane", ""], "what was john's before is his still");
+
     plugin().run(&["maint", "release", names[3], "--holder", "jane"]).expect(0);
     let outcome = plugin().run(&all).expect(0);
     assert_eq!(outcome.stdout.lines().count(), 5);

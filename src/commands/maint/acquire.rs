@@ -88,19 +88,22 @@ pub fn claims(
 
 /// What would be done, by what is known here.
 fn imagine(claims: &[Known], cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
-    let now = cluster.server_time();
-    for (claim, lease) in claims {
-        let lease = lease.as_ref().map(|lease| &*lease.value);
-        let standing = Standing::of(lease.map(|lease| &lease.spec), &claim.who, now);
-        let malformed = matches!(standing, Standing::Malformed { .. }) && claim.take_malformed;
-        if !standing.is_takeable() && !malformed {
-            return Err(blocked(&claim.at.name, &standing, lease, now));
-        }
-    }
+    check_all(claims, cluster)?;
     for (claim, _) in claims {
         printer.done(&format!("{} acquired, held by {} (dry run)", claim.at.name, claim.who))?;
     }
     Ok(ExitCode::Done)
+}
+
+/// Nothing is begun that what was just read says cannot be finished.
+fn check_all(claims: &[Known], cluster: &Cluster) -> Result<()> {
+    for (claim, lease) in claims {
+        if let Some(standing) = claim.obstacle(cluster, lease.as_ref()) {
+            let lease = lease.as_ref().map(|lease| &*lease.value);
+            return Err(blocked(&claim.at.name, &standing, lease, cluster.server_time()));
+        }
+    }
+    Ok(())
 }
 
 /// Takes all of the leases or none. Those taken are released again if one cannot be had, or on
@@ -115,6 +118,9 @@ pub async fn take_all(
     cluster: &Cluster,
     printer: &mut Printer,
 ) -> Result<Vec<(Held, Standing)>> {
+    if wait.wait.is_none() {
+        check_all(claims, cluster)?;
+    }
     let taken: RefCell<Vec<(Held, Standing)>> = RefCell::default();
     let progress = Progress::new(claims.len(), "taking leases");
     let taking = async {
