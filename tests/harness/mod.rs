@@ -12,11 +12,13 @@ pub mod certificates;
 pub mod faults;
 
 use std::{
+    collections::BTreeSet,
     fs,
     net::TcpListener,
     os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::Mutex,
     time::{Duration, Instant},
 };
 
@@ -531,8 +533,18 @@ fn assets() -> PathBuf {
     PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
 }
 
+/// A port that nobody has, and that no outgoing connection will be given while its server is down:
+/// those come from a range that begins at 32768.
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    let mut given = GIVEN.lock().unwrap();
+    loop {
+        let number = u64::from_str_radix(&random(), 16).unwrap();
+        let port = u16::try_from(20_000 + number % 12_000).unwrap();
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() && given.insert(port) {
+            return port;
+        }
+    }
 }
 
 fn words(words: &[&str]) -> Vec<String> {
