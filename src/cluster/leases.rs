@@ -16,6 +16,8 @@ use crate::{
     error::{Error, Needs, Result},
 };
 
+pub(super) const WHOAMI: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+
 /// Where a lease is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
@@ -167,10 +169,9 @@ impl Cluster {
         let review = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview" });
         let resource = "selfsubjectreviews.authentication.k8s.io".to_owned();
         let needs = Needs { verbs: "create", resource, namespace: None };
-        let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
         let writing = Writing::default();
         let answer: Object<Value> =
-            self.write(Method::POST, path, "application/json", &review, &needs, &writing).await?;
+            self.write(Method::POST, WHOAMI, "application/json", &review, &needs, &writing).await?;
         let name = answer.value["status"]["userInfo"]["username"].as_str().filter(|name| !name.is_empty());
         name.map(str::to_owned).ok_or_else(|| Error::BadAnswer {
             server: self.server.clone(),

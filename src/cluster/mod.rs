@@ -105,7 +105,7 @@ impl Cluster {
 
     /// Sends a request and reads the whole answer, within the time-out.
     async fn call(&self, request: &Request<Vec<u8>>, needs: &Needs) -> Result<Bytes> {
-        self.persistently(request.method(), async || {
+        self.persistently(is_read(request), async || {
             let response = self.send(request, needs).await?;
             let body = response.into_body().collect().await;
             Ok(body.map_err(|error| self.unreachable(&error))?.to_bytes())
@@ -115,12 +115,12 @@ impl Cluster {
 
     /// Sends a request and leaves the body of the answer, a stream without end, to the caller.
     async fn open(&self, request: &Request<Vec<u8>>, needs: &Needs) -> Result<Response<Body>> {
-        self.persistently(request.method(), async || self.send(request, needs).await).await
+        self.persistently(is_read(request), async || self.send(request, needs).await).await
     }
 
     /// Does something within the time-out, and if it is a read, again where that may help.
-    async fn persistently<T>(&self, method: &Method, work: impl AsyncFn() -> Result<T>) -> Result<T> {
-        let attempts = if method == Method::GET { READ_ATTEMPTS } else { 1 };
+    async fn persistently<T>(&self, read: bool, work: impl AsyncFn() -> Result<T>) -> Result<T> {
+        let attempts = if read { READ_ATTEMPTS } else { 1 };
         let persist = async {
             let mut pause = FIRST_PAUSE;
             let mut attempt = 1;
@@ -230,6 +230,11 @@ impl Cluster {
         }
         Error::Unreachable { server: self.server.clone(), cause }
     }
+}
+
+/// Whether a request changes nothing, however often it is sent. To ask who one is takes a POST.
+fn is_read(request: &Request<Vec<u8>>) -> bool {
+    request.method() == Method::GET || request.uri().path() == leases::WHOAMI
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

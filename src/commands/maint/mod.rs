@@ -51,7 +51,7 @@ pub async fn who(identity: &Identity, admin: bool, cluster: &Cluster) -> Result<
         return Who::named(holder, admin).map_err(|why| Error::usage(format!("--holder '{holder}': {why}")));
     }
     let user = cluster.whoami().await.map_err(|error| match error {
-        Error::NotServed { .. } | Error::Forbidden { .. } | Error::Api { .. } => Error::Refused {
+        Error::NotServed { .. } | Error::Forbidden { .. } => Error::Refused {
             message: format!("the server does not say who you are: {error}"),
             hint: Some("--holder NAME says it instead".into()),
         },
