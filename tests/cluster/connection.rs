@@ -212,6 +212,6 @@ fn the_kubeconfigs_proxy_is_used_and_the_environments_not_for_this_machine() {
 #[test]
 fn a_kubeconfig_that_is_listed_but_not_there_is_passed_over() {
     let plane = shared();
-    let listed = format!("/nonexistent/config:{}", plane.kubeconfig(User::Admin, 0).display());
+    let listed = format!("no-such-folder/config:{}", plane.kubeconfig(User::Admin, 0).display());
     Plugin::new(listed).run(&["apiservers"]).expect(0);
 }
