@@ -77,6 +77,7 @@ Examples:
 ///   late      three renewals missed: restarting, overloaded or just killed
 ///   silent    not renewed for over a minute: take it for down
 ///   expired   silent for longer than the lease's duration (an hour), about to be collected
+///   unknown   the lease has no renewal time
 ///
 /// An apiserver that was shut down in order deletes its lease and is not listed.
 #[derive(Debug, Args)]
