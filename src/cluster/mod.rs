@@ -29,7 +29,7 @@ use http_body_util::BodyExt as _;
 use jiff::{SignedDuration, Timestamp};
 use kube::client::Body;
 
-use self::credential::ExecCredential;
+use self::credential::TokenSource;
 pub use self::{
     api::{LEASES, NODES, Query, Resource},
     object::{List, Object},
@@ -52,7 +52,7 @@ pub struct Cluster {
     server: String,
     namespace: String,
     request_timeout: Option<Duration>,
-    credential: Option<ExecCredential>,
+    credential: Option<TokenSource>,
     clock: Clock,
     skew: Mutex<Skew>,
     skew_told: AtomicBool,
@@ -82,7 +82,7 @@ impl Cluster {
     ///
     /// `request_timeout` bounds every request (but not how long a watch stays open).
     pub async fn new(mut config: kube::Config, request_timeout: Option<Duration>) -> Result<Self> {
-        let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
+        let server = config::without_userinfo(config.cluster_url.to_string().trim_end_matches('/'));
         // kube would repeat any request, writes too, fifteen times with pauses of minutes.
         config.default_retry = false;
         config.connect_timeout = request_timeout;
@@ -90,7 +90,7 @@ impl Cluster {
         let user_agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
         config.headers.push((header::USER_AGENT, header::HeaderValue::from_static(user_agent)));
 
-        let credential = ExecCredential::take_from(&mut config).await?;
+        let credential = TokenSource::take_from(&mut config).await?;
         let namespace = config.default_namespace.clone();
         let client = kube::Client::try_from(config).map_err(|error| Error::Kubeconfig {
             message: format!("cannot set up a connection to {server}: {}", causes(&error)),

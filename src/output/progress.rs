@@ -63,6 +63,12 @@ impl WaitLine {
     }
 }
 
+impl Default for WaitLine {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Drop for WaitLine {
     fn drop(&mut self) {
         self.line.finish_and_clear();
