@@ -54,6 +54,19 @@ fn a_watch_follows_deaths_departures_and_returns_and_survives_its_own_servers_re
 }
 
 #[test]
+fn a_watch_that_was_suspended_calls_nobody_late() {
+    let plugin = Plugin::new(shared().kubeconfig(User::Admin, 0));
+    let watching = plugin.start(&["apiservers", "-w", "-l", REAL]);
+    watching.until("all three", SOON, |text| text.matches("alive").count() == 3);
+    watching.signal("-STOP");
+    std::thread::sleep(Duration::from_secs(40));
+    watching.signal("-CONT");
+    std::thread::sleep(Duration::from_secs(5));
+    assert_eq!(watching.stdout().lines().count(), 4, "{}", watching.stdout());
+    assert_eq!(watching.stderr(), "");
+}
+
+#[test]
 fn a_watch_in_json_is_a_document_for_each_change() {
     let test = random();
     let selector = format!("{TEST_LABEL}={test}");
