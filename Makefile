@@ -34,13 +34,14 @@ lint: ## Formatting and clippy
 	@$(CARGO) fmt --check
 	@$(CARGO) clippy --locked --all-targets -- -D warnings
 
+# For another target than this machine's own: make release TARGET=x86_64-unknown-linux-musl
 release: ## The archive for this machine, in dist/
-	@$(CARGO) build --locked --release --bin kubectl-lease
+	@$(CARGO) build --locked --release --bin kubectl-lease $(if $(TARGET),--target $(TARGET))
 	@version=$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1) && \
-	 host=$$(rustc -vV | sed -n 's/^host: //p') && \
+	 host=$(or $(TARGET),$$(rustc -vV | sed -n 's/^host: //p')) && \
 	 name="kubectl-lease-v$$version-$$host.tar.gz" && \
 	 mkdir -p dist && \
-	 tar -C target/release -cf - kubectl-lease -C "$(CURDIR)" LICENSE README.md | gzip -n9 >"dist/$$name" && \
+	 tar -C target/$(if $(TARGET),$(TARGET)/)release -cf - kubectl-lease -C "$(CURDIR)" LICENSE README.md | gzip -n9 >"dist/$$name" && \
 	 echo "dist/$$name"
 
 clean: ## What was built here; the control plane's binaries stay in the cache

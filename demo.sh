@@ -5,7 +5,6 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 sandbox=target/debug/examples/sandbox
-trap '"$sandbox" down' EXIT
 trap 'exit 130' INT TERM
 
 bold= plain=
@@ -14,6 +13,8 @@ title() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 show() { printf '$ %s\n' "$*"; "$@"; }
 
 "$sandbox" up >/dev/null
+# Only now: where there was a sandbox already, it is not ours to end.
+trap '"$sandbox" down' EXIT
 folder=$PWD/target/sandbox
 export KUBECONFIG=$folder/admin-1.kubeconfig
 export PATH=$PWD/target/release:$KUBEBUILDER_ASSETS:$PATH
@@ -29,6 +30,7 @@ title "Watching it go (three renewals missed, half a minute) and come back:"
 printf '$ kubectl lease apiservers --watch\n'
 coproc watch { exec kubectl lease apiservers --watch; }
 watch_pid=$!
+back=
 while read -r -t 90 line <&"${watch[0]}"; do
   printf '%s\n' "$line"
   case $line in
@@ -37,11 +39,18 @@ while read -r -t 90 line <&"${watch[0]}"; do
       show kubectl lease apiservers
       printf '\n'
       ("$folder/cp-3/run" >/dev/null 2>&1 &) ;;
-    *" restarted "* | *" joined "*) break ;;
+    *" restarted "* | *" joined "*) back=1 && break ;;
   esac
 done
-kill "$watch_pid"
-wait "$watch_pid" 2>/dev/null || true
+kill "$watch_pid" 2>/dev/null || true
+ended=0
+wait "$watch_pid" 2>/dev/null || ended=$?
+if [ -z "$back" ]; then
+  # 130 is Ctrl-C, which the watch has seen before this script does.
+  [ "$ended" = 130 ] && exit 130
+  printf 'error: the watch ended, or said nothing for 90 seconds, before cp-3 was back\n' >&2
+  exit 1
+fi
 
 title "All is well again:"
 show kubectl lease apiservers

@@ -5,7 +5,10 @@
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{
+    Args, Parser, Subcommand,
+    builder::{OsStringValueParser, TypedValueParser},
+};
 
 use crate::{
     domain::{deadline::SHORTEST, duration},
@@ -77,6 +80,7 @@ Examples:
 ///   late      three renewals missed: restarting, overloaded or just killed
 ///   silent    not renewed for over a minute: take it for down
 ///   expired   silent for longer than the lease's duration (an hour), about to be collected
+///   unknown   the lease has no renewal time
 ///
 /// An apiserver that was shut down in order deletes its lease and is not listed.
 #[derive(Debug, Args)]
@@ -97,11 +101,15 @@ pub struct Listing {
     pub output: Format,
 
     /// Keep watching, and show what changes
-    #[arg(short, long)]
+    #[arg(short, long, num_args = 0..=1, require_equals = true, default_value = "false",
+        default_missing_value = "true", hide_default_value = true, hide_possible_values = true,
+        value_name = "BOOL", action = clap::ArgAction::Set)]
     pub watch: bool,
 
     /// Leave out the line of headers
-    #[arg(long)]
+    #[arg(long, num_args = 0..=1, require_equals = true, default_value = "false",
+        default_missing_value = "true", hide_default_value = true, hide_possible_values = true,
+        value_name = "BOOL", action = clap::ArgAction::Set)]
     pub no_headers: bool,
 
     /// Only leases with these labels, such as key=value,other!=value
@@ -504,6 +512,11 @@ pub fn words(typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
     words
 }
 
+/// A path that may be empty: kubectl takes that for not given, clap alone would refuse it.
+fn file() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
+}
+
 const CONNECTION: &str = "Connection, as for kubectl";
 
 /// Which cluster, as whom: kubectl's own flags.
@@ -511,7 +524,7 @@ const CONNECTION: &str = "Connection, as for kubectl";
 #[command(next_help_heading = CONNECTION)]
 pub struct Connection {
     /// The kubeconfig file
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", value_parser = file())]
     pub kubeconfig: Option<PathBuf>,
 
     /// The kubeconfig context to use
@@ -558,28 +571,44 @@ pub struct Connection {
     #[arg(long, global = true, value_name = "TOKEN", hide_short_help = true)]
     pub token: Option<String>,
 
+    /// The user name for basic authentication
+    #[arg(long, global = true, value_name = "NAME", hide_short_help = true)]
+    pub username: Option<String>,
+
+    /// The password for basic authentication
+    #[arg(long, global = true, value_name = "PASSWORD", hide_short_help = true)]
+    pub password: Option<String>,
+
     /// A file with the certificate authority's certificates
-    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    #[arg(long, global = true, value_name = "FILE", value_parser = file(), hide_short_help = true)]
     pub certificate_authority: Option<PathBuf>,
 
     /// A file with the client certificate
-    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    #[arg(long, global = true, value_name = "FILE", value_parser = file(), hide_short_help = true)]
     pub client_certificate: Option<PathBuf>,
 
     /// A file with the client certificate's key
-    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    #[arg(long, global = true, value_name = "FILE", value_parser = file(), hide_short_help = true)]
     pub client_key: Option<PathBuf>,
 
     /// Do not check the server's certificate: anybody can answer in its place
-    #[arg(long, global = true, hide_short_help = true)]
+    #[arg(long, global = true, hide_short_help = true, num_args = 0..=1, require_equals = true, default_value = "false",
+        default_missing_value = "true", hide_default_value = true, hide_possible_values = true,
+        value_name = "BOOL", action = clap::ArgAction::Set)]
     pub insecure_skip_tls_verify: bool,
 
     /// The name that the server's certificate must have
     #[arg(long, global = true, value_name = "NAME", hide_short_help = true)]
     pub tls_server_name: Option<String>,
 
+    /// The proxy to go through
+    #[arg(long, global = true, value_name = "URL", hide_short_help = true)]
+    pub proxy_url: Option<String>,
+
     /// Ask for uncompressed answers
-    #[arg(long, global = true, hide_short_help = true)]
+    #[arg(long, global = true, hide_short_help = true, num_args = 0..=1, require_equals = true, default_value = "false",
+        default_missing_value = "true", hide_default_value = true, hide_possible_values = true,
+        value_name = "BOOL", action = clap::ArgAction::Set)]
     pub disable_compression: bool,
 }
 
@@ -607,6 +636,26 @@ mod tests {
         assert_eq!(wait("x maint acquire --wait 5m node-1"), (minutes(5), nodes()));
         assert_eq!(wait("x maint acquire --wait=5m node-1"), (minutes(5), nodes()));
         assert_eq!(wait("x maint run node-1 --wait 5m -- sleep --wait 5m"), (minutes(5), nodes()));
+    }
+
+    #[test]
+    fn flags_take_true_and_false_as_for_kubectl() {
+        for (line, watch, headers) in [
+            ("x apiservers", false, true),
+            ("x apiservers -w", true, true),
+            ("x apiservers -w=false", false, true),
+            ("x apiservers --watch=true --no-headers=false", true, true),
+            ("x apiservers -wo json --no-headers", true, false),
+            ("x apiservers --watch name", true, true),
+        ] {
+            let Command::Apiservers(args) = parse(line).unwrap().command else { panic!("{line}") };
+            assert_eq!((args.listing.watch, !args.listing.no_headers), (watch, headers), "{line}");
+        }
+        let connection = |line: &str| parse(line).unwrap().connection;
+        assert!(connection("x --insecure-skip-tls-verify apiservers").insecure_skip_tls_verify);
+        assert!(!connection("x apiservers --insecure-skip-tls-verify=false").insecure_skip_tls_verify);
+        assert!(connection("x apiservers --disable-compression=true").disable_compression);
+        assert_eq!(parse("x apiservers --watch=maybe").unwrap_err().exit_code(), 2);
     }
 
     #[test]

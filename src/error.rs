@@ -162,6 +162,12 @@ impl Error {
             Self::Unauthenticated { .. } => {
                 Some("log in again, or check who you are with 'kubectl auth whoami'".into())
             }
+            // Whom the server takes for nobody needs to say who they are, not more rights for nobody.
+            Self::Forbidden { message, .. } if message.contains("\"system:anonymous\"") => Some(
+                "no credentials were sent: check the kubeconfig's user, or give --token or \
+                 --client-certificate and --client-key"
+                    .into(),
+            ),
             Self::Forbidden { needs, .. } => Some(needs.to_string()),
             Self::NotServed { .. }
             | Self::LostRace { .. }

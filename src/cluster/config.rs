@@ -9,11 +9,13 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use http::Uri;
+use http::{HeaderValue, Uri};
 use kube::{
     Config,
     config::{AuthInfo, Cluster, Context, Kubeconfig, KubeconfigError},
 };
+
+use secrecy::{ExposeSecret, SecretString};
 
 use super::{credential, proxy};
 use crate::{
@@ -23,25 +25,83 @@ use crate::{
 
 /// Reads the configuration that the flags, the kubeconfig and the environment describe.
 pub fn load(flags: &Connection) -> Result<Config> {
+    let flags = &given(flags);
     let mut config = match read_kubeconfig(flags.kubeconfig.as_deref())? {
         Some(kubeconfig) => from_kubeconfig(&kubeconfig, flags)?,
-        None => match Config::incluster() {
-            Ok(config) => config,
-            Err(_) if flags.server.is_some() => from_kubeconfig(&Kubeconfig::default(), flags)?,
-            Err(_) => return Err(nothing_configured()),
-        },
+        None if flags.server.is_some() || flags.context.is_some() || flags.cluster.is_some() => {
+            from_kubeconfig(&Kubeconfig::default(), flags)?
+        }
+        // Said of a cluster that is named nowhere: it is not the pod's own that is meant.
+        None if flags.user.is_some()
+            || flags.certificate_authority.is_some()
+            || flags.tls_server_name.is_some() =>
+        {
+            return Err(nothing_configured());
+        }
+        None => in_cluster(flags)?,
     };
     if let Some(namespace) = &flags.namespace {
         config.default_namespace.clone_from(namespace);
     }
-    apply_user_flags(&mut config.auth_info, flags)?;
+    let user = &mut config.auth_info;
+    apply_user_flags(user, flags)?;
+    replace_auth_provider(user)?;
+    check_files(user)?;
+    check_headers(user)?;
+    Ok(config)
+}
+
+/// The flags without those that are empty, which for kubectl is the same as not given.
+fn given(flags: &Connection) -> Connection {
+    let mut flags = flags.clone();
+    for text in [
+        &mut flags.context,
+        &mut flags.cluster,
+        &mut flags.user,
+        &mut flags.namespace,
+        &mut flags.impersonate,
+        &mut flags.impersonate_uid,
+        &mut flags.server,
+        &mut flags.token,
+        &mut flags.username,
+        &mut flags.password,
+        &mut flags.tls_server_name,
+        &mut flags.proxy_url,
+    ] {
+        text.take_if(|text| text.is_empty());
+    }
+    for path in [
+        &mut flags.kubeconfig,
+        &mut flags.certificate_authority,
+        &mut flags.client_certificate,
+        &mut flags.client_key,
+    ] {
+        path.take_if(|path| path.as_os_str().is_empty());
+    }
+    flags
+}
+
+/// The cluster of the pod that this runs in, as its service account.
+fn in_cluster(flags: &Connection) -> Result<Config> {
+    if std::env::var_os("KUBERNETES_SERVICE_HOST").is_none() {
+        return Err(nothing_configured());
+    }
+    let mut config = Config::incluster().map_err(|error| Error::Kubeconfig {
+        message: format!("no kubeconfig, and this pod's service account cannot be used: {}", causes(&error)),
+        hint: Some("a pod has one unless automountServiceAccountToken is false".into()),
+    })?;
+    config.proxy_url =
+        proxy::choose(&config.cluster_url, flags.proxy_url.as_deref(), &proxy::Environment::read())?;
+    config.accept_invalid_certs = flags.insecure_skip_tls_verify;
+    config.root_cert = config.root_cert.filter(|_| !flags.insecure_skip_tls_verify);
+    config.disable_compression = flags.disable_compression || proxy::is_loopback(&config.cluster_url);
     Ok(config)
 }
 
 /// The kubeconfig, merged from all files that exist; `None` where there is none.
 fn read_kubeconfig(flag: Option<&Path>) -> Result<Option<Kubeconfig>> {
     if let Some(path) = flag {
-        return Kubeconfig::read_from(path).map(Some).map_err(|error| unusable(&error));
+        return Kubeconfig::read_from(path).map(Some).map_err(|error| unusable(&error, path));
     }
     let listed = std::env::var_os("KUBECONFIG").unwrap_or_default();
     let mut paths: Vec<PathBuf> =
@@ -53,11 +113,12 @@ fn read_kubeconfig(flag: Option<&Path>) -> Result<Option<Kubeconfig>> {
     for path in paths {
         match Kubeconfig::read_from(&path) {
             Ok(next) => {
-                merged = Some(merged.unwrap_or_default().merge(next).map_err(|error| unusable(&error))?);
+                let all = merged.unwrap_or_default().merge(next);
+                merged = Some(all.map_err(|error| unusable(&error, &path))?);
             }
             // As in client-go: a file that is listed but not there is no error.
             Err(KubeconfigError::ReadConfig(error, _)) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(unusable(&error)),
+            Err(error) => return Err(unusable(&error, &path)),
         }
     }
     Ok(merged)
@@ -72,17 +133,18 @@ fn from_kubeconfig(kubeconfig: &Kubeconfig, flags: &Connection) -> Result<Config
     }
 
     let address = cluster.server.as_deref().unwrap_or_default();
-    let server: Uri = address.parse().ok().filter(|uri: &Uri| uri.host().is_some()).ok_or_else(|| {
+    let server = server_url(address).map_err(|why| {
         let name = flags.cluster.as_deref().unwrap_or(&context.cluster);
+        let of = if flags.server.is_some() { String::new() } else { format!(" of cluster '{name}'") };
         Error::Kubeconfig {
-            message: format!("the server address '{address}' of cluster '{name}' is not a URL"),
+            message: format!("the server address '{}'{of} {why}", without_userinfo(address)),
             hint: Some("write it as https://host:port".into()),
         }
     })?;
 
-    let mut config = Config::new(with_scheme(server)?);
-    config.proxy_url =
-        proxy::choose(&config.cluster_url, cluster.proxy_url.as_deref(), &proxy::Environment::read())?;
+    let mut config = Config::new(server);
+    let proxy = flags.proxy_url.as_deref().or(cluster.proxy_url.as_deref());
+    config.proxy_url = proxy::choose(&config.cluster_url, proxy, &proxy::Environment::read())?;
     // Compressing what never leaves the machine costs time and saves nothing.
     config.disable_compression = cluster.disable_compression.unwrap_or(false)
         || flags.disable_compression
@@ -147,22 +209,35 @@ fn find_cluster(kubeconfig: &Kubeconfig, context: &Context, flags: &Connection) 
 }
 
 fn find_user(kubeconfig: &Kubeconfig, context: &Context, flags: &Connection) -> Result<AuthInfo> {
-    let name = flags.user.as_ref().or(context.user.as_ref());
-    let found = kubeconfig.auth_infos.iter().find(|user| Some(&user.name) == name);
-    match (found.and_then(|named| named.auth_info.clone()), &flags.user) {
-        (Some(user), _) => Ok(user),
-        (None, Some(name)) => {
-            Err(unknown("user", name, kubeconfig.auth_infos.iter().map(|user| user.name.as_str())))
-        }
+    let of_context = context.user.as_ref().filter(|name| !name.is_empty());
+    let Some(name) = flags.user.as_ref().or(of_context) else {
         // As in client-go: a context without a user connects as nobody.
-        (None, None) => Ok(AuthInfo::default()),
-    }
+        return Ok(AuthInfo::default());
+    };
+    let found = kubeconfig.auth_infos.iter().find(|user| user.name == *name);
+    found
+        .map(|named| named.auth_info.clone().unwrap_or_default())
+        .ok_or_else(|| unknown("user", name, kubeconfig.auth_infos.iter().map(|user| user.name.as_str())))
 }
 
 fn apply_user_flags(user: &mut AuthInfo, flags: &Connection) -> Result<()> {
-    if let Some(token) = &flags.token {
-        user.token = Some(token.clone().into());
-        (user.token_file, user.exec, user.auth_provider) = (None, None, None);
+    match (&flags.token, &flags.username) {
+        (Some(_), Some(_)) => {
+            return Err(Error::usage("--token and --username cannot both be given: which is it?"));
+        }
+        (Some(token), None) => {
+            user.token = Some(token.clone().into());
+            (user.token_file, user.exec, user.auth_provider) = (None, None, None);
+            (user.username, user.password) = (None, None);
+        }
+        (None, Some(name)) => {
+            user.username = Some(name.clone());
+            (user.token, user.token_file, user.exec, user.auth_provider) = (None, None, None, None);
+        }
+        (None, None) => {}
+    }
+    if let Some(password) = &flags.password {
+        user.password = Some(password.clone().into());
     }
     if let Some(path) = &flags.client_certificate {
         user.client_certificate = Some(path_text(path)?);
@@ -174,8 +249,11 @@ fn apply_user_flags(user: &mut AuthInfo, flags: &Connection) -> Result<()> {
     }
     if let Some(name) = &flags.impersonate {
         user.impersonate = Some(name.clone());
-    } else if !flags.impersonate_groups.is_empty() || flags.impersonate_uid.is_some() {
-        return Err(Error::usage("--as-group and --as-uid need --as: a user to act as"));
+    } else if !flags.impersonate_groups.is_empty()
+        || flags.impersonate_uid.is_some()
+        || !flags.impersonate_extra.is_empty()
+    {
+        return Err(Error::usage("--as-group, --as-uid and --as-user-extra need --as: a user to act as"));
     }
     if !flags.impersonate_groups.is_empty() {
         user.impersonate_groups = Some(flags.impersonate_groups.clone());
@@ -189,6 +267,67 @@ fn apply_user_flags(user: &mut AuthInfo, flags: &Connection) -> Result<()> {
         };
         let extra = user.impersonate_user_extra.get_or_insert_default();
         extra.entry(key.to_owned()).or_default().push(value.to_owned());
+    }
+    Ok(())
+}
+
+/// An `auth-provider` of old: kubectl has none any more but oidc, and nobody here refreshes a token.
+fn replace_auth_provider(user: &mut AuthInfo) -> Result<()> {
+    let Some(provider) = user.auth_provider.take() else { return Ok(()) };
+    let token = provider.config.get("id-token").filter(|token| provider.name == "oidc" && !token.is_empty());
+    let token = token.ok_or_else(|| Error::Kubeconfig {
+        message: format!(
+            "the kubeconfig's user authenticates by the auth-provider '{}', which is not supported",
+            provider.name
+        ),
+        hint: Some(
+            "have the kubeconfig written anew with an exec credential plugin, such as \
+             gke-gcloud-auth-plugin or kubelogin"
+                .into(),
+        ),
+    })?;
+    user.token.get_or_insert_with(|| token.clone().into());
+    Ok(())
+}
+
+/// The client certificate and key are read later; that they can be is said here in our words.
+fn check_files(user: &AuthInfo) -> Result<()> {
+    let has_data = |data: Option<&str>| data.is_some_and(|data| !data.is_empty());
+    let key_data = user.client_key_data.as_ref().map(ExposeSecret::expose_secret);
+    for (what, path, data) in [
+        ("client certificate", &user.client_certificate, user.client_certificate_data.as_deref()),
+        ("client key", &user.client_key, key_data),
+    ] {
+        if let Some(path) = path.as_ref().filter(|path| !path.is_empty() && !has_data(data)) {
+            fs::read(path).map_err(|error| Error::Kubeconfig {
+                message: format!("cannot read the {what} {path}: {error}"),
+                hint: None,
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// What goes into a header must fit there. It may be a secret: it is not quoted.
+fn check_headers(user: &AuthInfo) -> Result<()> {
+    let fits = |text: &str| HeaderValue::from_str(text).is_ok();
+    let secret = |secret: &SecretString| fits(secret.expose_secret());
+    let extra = user.impersonate_user_extra.iter().flatten();
+    for (what, sound) in [
+        ("token", user.token.as_ref().is_none_or(secret)),
+        ("user name", user.username.as_deref().is_none_or(fits)),
+        ("password", user.password.as_ref().is_none_or(secret)),
+        ("user to act as", user.impersonate.as_deref().is_none_or(fits)),
+        ("group to act as", user.impersonate_groups.iter().flatten().all(|group| fits(group))),
+        ("uid to act as", user.impersonate_uid.as_deref().is_none_or(fits)),
+        ("extra user information", extra.flat_map(|(_, values)| values).all(|value| fits(value))),
+    ] {
+        if !sound {
+            return Err(Error::Kubeconfig {
+                message: format!("the {what} has characters that no header may have, such as a line break"),
+                hint: None,
+            });
+        }
     }
     Ok(())
 }
@@ -218,15 +357,35 @@ fn certificate_authority(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>> {
     Ok(Some(certificates))
 }
 
-/// `host:port` without a scheme means https, as for kubectl.
-fn with_scheme(server: Uri) -> Result<Uri> {
-    if server.scheme().is_some() {
-        return Ok(server);
+/// A server's address, or what is wrong with it. `host:port` without a scheme means https, as for
+/// kubectl.
+fn server_url(address: &str) -> Result<Uri, String> {
+    let with_scheme = if address.contains("://") { address.to_owned() } else { format!("https://{address}") };
+    let uri: Uri = with_scheme.parse().map_err(|_| "is not a URL")?;
+    let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+        return Err("is not a URL".into());
+    };
+    if !matches!(scheme, "http" | "https") {
+        return Err(format!("has the scheme '{scheme}': only https and http are supported"));
     }
-    format!("https://{server}").parse().map_err(|error| Error::Kubeconfig {
-        message: format!("the server address '{server}' is not a URL: {error}"),
-        hint: None,
-    })
+    // The parser lets any digits pass for a port, and then says that there is none.
+    let port = authority.as_str().rsplit('@').next().and_then(|rest| rest.strip_prefix(authority.host()));
+    let port = port.and_then(|port| port.strip_prefix(':')).filter(|port| !port.is_empty());
+    if authority.host().is_empty() || port.is_some() != authority.port_u16().is_some() {
+        return Err("is not a URL: there is no such port".into());
+    }
+    Ok(uri)
+}
+
+/// An address as it may be shown: without a user and password in it.
+pub(super) fn without_userinfo(address: &str) -> String {
+    match address.rsplit_once('@') {
+        None => address.to_owned(),
+        Some((before, host)) => match before.split_once("://") {
+            Some((scheme, _)) => format!("{scheme}://{host}"),
+            None => host.to_owned(),
+        },
+    }
 }
 
 fn path_text(path: &Path) -> Result<String> {
@@ -247,19 +406,21 @@ fn unknown<'a>(kind: &str, name: &str, there: impl Iterator<Item = &'a str>) -> 
     }
 }
 
-fn unusable(error: &KubeconfigError) -> Error {
-    let message = match error {
-        KubeconfigError::ReadConfig(cause, path) => {
-            format!("cannot read the kubeconfig {}: {cause}", path.display())
-        }
+fn unusable(error: &KubeconfigError, path: &Path) -> Error {
+    let cause = match error {
+        KubeconfigError::ReadConfig(cause, _) => cause.to_string(),
         // The parser's report quotes the file, which may hold secrets: the first line says what and where.
         KubeconfigError::Parse(cause) => {
             let cause = cause.to_string();
-            format!("cannot read the kubeconfig: {}", cause.lines().next().unwrap_or_default())
+            let first = cause.lines().next().unwrap_or_default();
+            first.strip_prefix("error: ").unwrap_or(first).to_owned()
         }
         _ => causes(error),
     };
-    Error::Kubeconfig { message, hint: None }
+    Error::Kubeconfig {
+        message: format!("cannot read the kubeconfig {}: {cause}", path.display()),
+        hint: None,
+    }
 }
 
 fn nothing_configured() -> Error {
@@ -272,5 +433,48 @@ fn nothing_configured() -> Error {
     Error::Kubeconfig {
         message,
         hint: Some("set KUBECONFIG or --kubeconfig to a kubeconfig file, or create ~/.kube/config".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_as_kubectl_reads_them_or_refused() {
+        for (address, read) in [
+            ("https://127.0.0.1:6443", Ok("https://127.0.0.1:6443/")),
+            ("http://localhost", Ok("http://localhost/")),
+            ("127.0.0.1:6443", Ok("https://127.0.0.1:6443/")),
+            ("https://[::1]:6443", Ok("https://[::1]:6443/")),
+            ("https://[::1]", Ok("https://[::1]/")),
+            ("https://me:secret@host:1/prefix", Ok("https://me:secret@host:1/prefix")),
+            ("https://host:65536", Err("no such port")),
+            ("host:99999", Err("no such port")),
+            ("https://me:secret@host:65536", Err("no such port")),
+            ("", Err("not a URL")),
+            ("https://", Err("not a URL")),
+            ("a b", Err("not a URL")),
+            ("ftp://host", Err("the scheme 'ftp'")),
+            ("unix:///run/x", Err("not a URL")),
+        ] {
+            match (server_url(address), read) {
+                (Ok(url), Ok(expected)) => assert_eq!(url.to_string(), expected, "{address}"),
+                (Err(why), Err(expected)) => assert!(why.contains(expected), "{address}: {why}"),
+                (other, _) => panic!("{address}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_password_in_an_address_is_not_shown() {
+        for (address, shown) in [
+            ("https://host:1/", "https://host:1/"),
+            ("https://me:secret@host:1/", "https://host:1/"),
+            ("me:secret@host", "host"),
+            ("https://me:p@ss@host", "https://host"),
+        ] {
+            assert_eq!(without_userinfo(address), shown);
+        }
     }
 }

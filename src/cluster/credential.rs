@@ -1,10 +1,14 @@
-//! Exec credential plugins (`users[].user.exec` in a kubeconfig), run once for a connection.
+//! Tokens that do not stay the same: from exec credential plugins (`users[].user.exec` in a
+//! kubeconfig) and from files (`tokenFile`, and the service account of a pod).
 //!
-//! kube would run the plugin three times for each client. Here it runs once before the connection
-//! is made, and again only when its token has expired or the server no longer accepts it.
+//! kube would run a plugin three times for each client. Here it runs once before the connection is
+//! made, and again only when its token has expired or the server no longer accepts it. And kube would
+//! send a file's token with the line break that most files end in.
 
 use std::{
+    fs,
     io::IsTerminal as _,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
@@ -20,6 +24,8 @@ use crate::error::{Error, Result, causes};
 
 /// A token is replaced this long before it expires.
 const MARGIN: SignedDuration = SignedDuration::from_secs(10);
+/// A token file is read again after this long, less the margin.
+const REREAD: SignedDuration = SignedDuration::from_secs(60);
 
 /// What a plugin prints.
 #[derive(Deserialize)]
@@ -44,20 +50,36 @@ struct Token {
     expires: Option<Timestamp>,
 }
 
-/// A token from a plugin, kept fresh.
-pub(super) struct ExecCredential {
-    exec: ExecConfig,
+enum Origin {
+    Exec(Box<ExecConfig>),
+    File(PathBuf),
+}
+
+/// A token, kept fresh.
+pub(super) struct TokenSource {
+    origin: Origin,
     token: Mutex<Token>,
 }
 
-impl ExecCredential {
-    /// Runs the plugin that `config` names, if it does, and takes its place in `config`: a client
-    /// certificate goes into it, a token is returned.
+impl TokenSource {
+    /// Reads the token file or runs the plugin that `config` names, if it does, and takes their place
+    /// in `config`: a client certificate goes into it, a token is returned.
     pub(super) async fn take_from(config: &mut kube::Config) -> Result<Option<Self>> {
         let auth = &mut config.auth_info;
-        // As in client-go, a plugin is asked only where the kubeconfig has nothing else.
-        let has_other = auth.token.is_some() || auth.token_file.is_some() || auth.username.is_some();
-        let Some(exec) = auth.exec.take().filter(|_| !has_other) else {
+        let exec = auth.exec.take();
+        let file = auth.token_file.take().filter(|file| !file.is_empty());
+        // As in client-go: the file wins over a token beside it, and a plugin is asked only where
+        // the kubeconfig has nothing else.
+        if auth.username.is_some() {
+            return Ok(None);
+        }
+        if let Some(file) = file {
+            auth.token = None;
+            let path = PathBuf::from(file);
+            let token = Mutex::new(read(&path)?);
+            return Ok(Some(Self { origin: Origin::File(path), token }));
+        }
+        let Some(exec) = exec.filter(|_| auth.token.is_none()) else {
             return Ok(None);
         };
         let status = run(exec.clone()).await?;
@@ -69,7 +91,7 @@ impl ExecCredential {
         if token.is_none() && auth.client_key_data.is_none() {
             return Err(failure(&exec, "it printed neither a token nor a client certificate with its key"));
         }
-        Ok(token.map(|token| Self { exec, token: Mutex::new(token) }))
+        Ok(token.map(|token| Self { origin: Origin::Exec(Box::new(exec)), token: Mutex::new(token) }))
     }
 
     /// Puts the token into a request.
@@ -82,7 +104,7 @@ impl ExecCredential {
         Ok(())
     }
 
-    /// After a 401: whether the plugin has another token to offer.
+    /// After a 401: whether there is another token to offer.
     pub(super) async fn renew(&self) -> Result<bool> {
         let mut token = self.token.lock().await;
         let fresh = self.fresh().await?;
@@ -92,16 +114,41 @@ impl ExecCredential {
     }
 
     async fn fresh(&self) -> Result<Token> {
-        let status = run(self.exec.clone()).await?;
-        token(&self.exec, &status)?.ok_or_else(|| failure(&self.exec, "it printed no token this time"))
+        match &self.origin {
+            Origin::File(path) => read(path),
+            Origin::Exec(exec) => {
+                let status = run(ExecConfig::clone(exec)).await?;
+                token(exec, &status)?.ok_or_else(|| failure(exec, "it printed no token this time"))
+            }
+        }
     }
+}
+
+/// The token in a file, to be read again soon: whoever rotates it tells nobody.
+fn read(path: &Path) -> Result<Token> {
+    let bad = |why: &str| Error::Credential {
+        message: format!("cannot use the token file {}: {why}", path.display()),
+        hint: None,
+    };
+    let text = fs::read_to_string(path).map_err(|error| bad(&error.to_string()))?;
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(bad("it is empty"));
+    }
+    let header = bearer(text).ok_or_else(|| bad("it has characters that no header may have"))?;
+    Ok(Token { header, expires: Some(Timestamp::now() + REREAD) })
+}
+
+fn bearer(token: &str) -> Option<HeaderValue> {
+    let mut header = HeaderValue::try_from(format!("Bearer {token}")).ok()?;
+    header.set_sensitive(true);
+    Some(header)
 }
 
 fn token(exec: &ExecConfig, status: &Status) -> Result<Option<Token>> {
     let Some(token) = &status.token else { return Ok(None) };
-    let mut header = HeaderValue::try_from(format!("Bearer {token}"))
-        .map_err(|_| failure(exec, "its token has characters that no header may have"))?;
-    header.set_sensitive(true);
+    let header =
+        bearer(token).ok_or_else(|| failure(exec, "its token has characters that no header may have"))?;
     Ok(Some(Token { header, expires: status.expiration_timestamp }))
 }
 

@@ -16,17 +16,20 @@ pub mod watch;
 
 use std::{
     collections::BTreeSet,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::client::Body;
 
-use self::credential::ExecCredential;
+use self::credential::TokenSource;
 pub use self::{
     api::{LEASES, NODES, Query, Resource},
     object::{List, Object},
@@ -34,6 +37,7 @@ pub use self::{
 use crate::{
     domain::time::{ServerTime, Skew},
     error::{Error, Needs, Result, causes},
+    session::BootInstant,
 };
 
 /// How often a read is tried before its failure is believed.
@@ -48,9 +52,29 @@ pub struct Cluster {
     server: String,
     namespace: String,
     request_timeout: Option<Duration>,
-    credential: Option<ExecCredential>,
+    credential: Option<TokenSource>,
+    clock: Clock,
     skew: Mutex<Skew>,
+    skew_told: AtomicBool,
     warnings: Mutex<BTreeSet<String>>,
+}
+
+/// This machine's wall clock as it was at the start, and the time since. That it is set meanwhile
+/// does not matter: the server's clock is learned as a difference to this one.
+struct Clock {
+    wall: Timestamp,
+    started: BootInstant,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self { wall: Timestamp::now(), started: BootInstant::now() }
+    }
+
+    fn now(&self) -> Timestamp {
+        let elapsed = BootInstant::now().to_millis().saturating_sub(self.started.to_millis());
+        self.wall.saturating_add(Duration::from_millis(elapsed)).unwrap_or(self.wall)
+    }
 }
 
 impl Cluster {
@@ -58,7 +82,7 @@ impl Cluster {
     ///
     /// `request_timeout` bounds every request (but not how long a watch stays open).
     pub async fn new(mut config: kube::Config, request_timeout: Option<Duration>) -> Result<Self> {
-        let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
+        let server = config::without_userinfo(config.cluster_url.to_string().trim_end_matches('/'));
         // kube would repeat any request, writes too, fifteen times with pauses of minutes.
         config.default_retry = false;
         config.connect_timeout = request_timeout;
@@ -66,7 +90,7 @@ impl Cluster {
         let user_agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
         config.headers.push((header::USER_AGENT, header::HeaderValue::from_static(user_agent)));
 
-        let credential = ExecCredential::take_from(&mut config).await?;
+        let credential = TokenSource::take_from(&mut config).await?;
         let namespace = config.default_namespace.clone();
         let client = kube::Client::try_from(config).map_err(|error| Error::Kubeconfig {
             message: format!("cannot set up a connection to {server}: {}", causes(&error)),
@@ -78,7 +102,9 @@ impl Cluster {
             namespace,
             request_timeout,
             credential,
+            clock: Clock::start(),
             skew: Mutex::default(),
+            skew_told: AtomicBool::new(false),
             warnings: Mutex::default(),
         })
     }
@@ -90,12 +116,14 @@ impl Cluster {
 
     /// What the server's clock says now, as far as its answers have told.
     pub fn server_time(&self) -> ServerTime {
-        lock(&self.skew).server_time(Timestamp::now())
+        lock(&self.skew).server_time(self.clock.now())
     }
 
-    /// What is known of the difference between the server's clock and ours.
-    pub fn skew(&self) -> Skew {
-        *lock(&self.skew)
+    /// By how much the server's clock differs from ours, if that is worth a warning and nobody has
+    /// taken it yet.
+    pub fn take_skew(&self) -> Option<SignedDuration> {
+        let offset = lock(&self.skew).worth_a_warning()?;
+        (!self.skew_told.swap(true, Ordering::Relaxed)).then_some(offset)
     }
 
     /// The warnings that the server sent and nobody has taken yet.
@@ -161,7 +189,7 @@ impl Cluster {
         if let Some(credential) = &self.credential {
             credential.authorise(request.headers_mut()).await?;
         }
-        let sent = Timestamp::now();
+        let sent = self.clock.now();
         let response = self.client.send(request.map(Body::from)).await;
         let response = response.map_err(|error| self.unreachable(&error))?;
         self.learn(sent, &response);
@@ -174,7 +202,7 @@ impl Cluster {
         let date = response.headers().get(header::DATE).and_then(text);
         if let Some(date) = date.and_then(|date| jiff::fmt::rfc2822::parse(&date).ok()) {
             let mut skew = lock(&self.skew);
-            *skew = skew.observe(sent, Timestamp::now(), date.timestamp());
+            *skew = skew.observe(sent, self.clock.now(), date.timestamp());
         }
         for warning in response.headers().get_all(header::WARNING).iter().filter_map(text) {
             // 299 - "text": only the text is for people.

@@ -38,7 +38,7 @@ pub(super) fn choose(
     environment: &Environment,
 ) -> Result<Option<Uri>> {
     if let Some(proxy) = configured.filter(|proxy| !proxy.is_empty()) {
-        return parse(proxy, "proxy-url of the kubeconfig").map(Some);
+        return parse(proxy, "the proxy-url").map(Some);
     }
     let (proxy, name) = match server.scheme_str() {
         Some("http") => (&environment.http, "HTTP_PROXY"),

@@ -7,9 +7,10 @@
 //! be the very ones that restart.
 //!
 //! A connection can die without a word. So a silence that is longer than what is followed would
-//! make by itself is checked by a new list, before anybody concludes from it.
+//! make by itself is checked by a new list, before anybody concludes from it; and [`Contact`] tells
+//! how new what was sent is.
 
-use std::time::Duration;
+use std::{cell::Cell, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -24,10 +25,15 @@ use super::{
     Cluster, Query,
     object::{Object, Status},
 };
-use crate::error::{Error, Result};
+use crate::{
+    domain::time::ServerTime,
+    error::{Error, Result},
+};
 
-/// How long that check may take.
+/// How long that check may take, and the opening of a watch.
 const CHECK: Duration = Duration::from_secs(10);
+/// How late a timer may be on a busy machine.
+const SLACK: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 /// A line of a watch longer than this is not an event of any object we follow.
@@ -46,6 +52,21 @@ pub enum Event<T> {
     Failed(Error),
 }
 
+/// When there was last word from the server about what is followed: all that the server had to tell
+/// by then has been sent. `None` before the first word, and where there will never be any.
+#[derive(Debug, Default)]
+pub struct Contact(Cell<Option<ServerTime>>);
+
+impl Contact {
+    pub fn last(&self) -> Option<ServerTime> {
+        self.0.get()
+    }
+
+    fn renew(&self, at: ServerTime) {
+        self.0.set(Some(at));
+    }
+}
+
 /// Follows the objects of `query` until the receiver is dropped, sending what happens, each with
 /// `source` for a receiver that follows several. After `quiet` without an event (the server sends a
 /// bookmark each minute) the connection is checked.
@@ -56,10 +77,24 @@ pub async fn follow<S: Copy, T: DeserializeOwned>(
     source: S,
     events: mpsc::Sender<(S, Event<T>)>,
 ) {
+    follow_closely(cluster, query, quiet, source, events, &Contact::default()).await;
+}
+
+/// As [`follow`], and keeps `contact` up to date.
+pub async fn follow_closely<S: Copy, T: DeserializeOwned>(
+    cluster: &Cluster,
+    query: &Query,
+    quiet: Duration,
+    source: S,
+    events: mpsc::Sender<(S, Event<T>)>,
+    contact: &Contact,
+) {
     let mut pause = FIRST_PAUSE;
     let mut first = true;
     loop {
-        let list = if first { cluster.list(query).await } else { checked(cluster, query).await };
+        // The list is at least as new as the question, however long the answer takes.
+        let asked = cluster.server_time();
+        let list = if first { cluster.list(query).await } else { soon(cluster, cluster.list(query)).await };
         let failure = match list {
             Ok(list) => {
                 first = false;
@@ -72,7 +107,8 @@ pub async fn follow<S: Copy, T: DeserializeOwned>(
                     // Not allowed to read it, and told to do without.
                     return;
                 }
-                match watch(cluster, query, version, quiet, source, &events).await {
+                contact.renew(asked);
+                match watch(cluster, query, version, quiet, source, &events, contact).await {
                     End::Closed => return,
                     End::Stale => continue,
                     End::Broken(error) => error,
@@ -96,9 +132,9 @@ pub async fn follow<S: Copy, T: DeserializeOwned>(
     }
 }
 
-/// A list that answers soon or counts as a lost connection.
-async fn checked<T: DeserializeOwned>(cluster: &Cluster, query: &Query) -> Result<super::List<T>> {
-    timeout(CHECK, cluster.list(query))
+/// What is not answered soon counts as a lost connection.
+async fn soon<T>(cluster: &Cluster, answer: impl Future<Output = Result<T>>) -> Result<T> {
+    timeout(CHECK, answer)
         .await
         .unwrap_or_else(|_| Err(Error::NoAnswer { server: cluster.server.clone(), after: CHECK }))
 }
@@ -131,9 +167,10 @@ async fn watch<S: Copy, T: DeserializeOwned>(
     quiet: Duration,
     source: S,
     events: &mpsc::Sender<(S, Event<T>)>,
+    contact: &Contact,
 ) -> End {
     loop {
-        let response = match cluster.open_watch(query, &version).await {
+        let response = match soon(cluster, cluster.open_watch(query, &version)).await {
             Ok(response) => response,
             Err(Error::Api { code: 410, .. }) => return End::Stale,
             Err(error) => return End::Broken(error),
@@ -142,12 +179,18 @@ async fn watch<S: Copy, T: DeserializeOwned>(
         let mut buffer = BytesMut::new();
         let mut events_seen = 0_u32;
         loop {
+            let waiting_since = cluster.server_time();
             let chunk = tokio::select! {
                 chunk = timeout(quiet, body.next()) => chunk,
                 () = events.closed() => return End::Closed,
             };
+            let now = cluster.server_time();
+            // Waited for longer than the time-out allows: this process, or the machine, was stopped
+            // meanwhile. What the connection has kept until now says nothing about now.
+            let stopped = now.since(waiting_since.0).unsigned_abs() > quiet + SLACK;
             match chunk {
                 Err(_) => return End::Stale,
+                Ok(_) if stopped => return End::Stale,
                 Ok(None) => break,
                 Ok(Some(Err(error))) => return End::Broken(error),
                 Ok(Some(Ok(bytes))) => buffer.extend_from_slice(&bytes),
@@ -178,6 +221,7 @@ async fn watch<S: Copy, T: DeserializeOwned>(
                     Err(error) => return End::Broken(bad_line(cluster, &error.to_string())),
                 }
             }
+            contact.renew(now);
         }
         // A server that takes a watch only to end it at once is not asked again without a pause.
         if events_seen == 0 {

@@ -8,7 +8,7 @@ use crate::{
     cluster::{Cluster, LEASES, Object, Query},
     domain::{
         duration,
-        identity::{self, Identity, State},
+        identity::{self, Happened, Identity, State},
         lease::Lease,
         time::ServerTime,
     },
@@ -86,11 +86,11 @@ impl Item for Apiserver {
     fn headers(wide: bool) -> &'static [&'static str] {
         const WIDE: [&str; 9] = [
             "HOST",
+            "STATE",
             "IDENTITY",
             "PEER ADDRESS",
             "STARTED",
             "RENEWED",
-            "STATE",
             "HOLDER UUID",
             "LEASE",
             "NAMESPACE",
@@ -103,11 +103,11 @@ impl Item for Apiserver {
         let ago = |time: Option<_>| Cell::or_none(time.map(|time| duration::age(now.since(time))));
         let mut cells = vec![
             Cell::or_none(identity.hostname.as_deref()),
+            Cell::new(identity.state.word()).tone(tone(identity.state)),
             Cell::new(&identity.identity),
             Cell::or_none(identity.peer_address.as_deref()),
             ago(identity.started),
             ago(identity.renewed),
-            Cell::new(identity.state.word()).tone(tone(identity.state)),
         ];
         if wide {
             cells.extend([
@@ -137,23 +137,22 @@ impl Item for Apiserver {
     }
 
     fn change(before: Option<&Self>, after: Option<&Self>, now: ServerTime) -> Option<Change> {
-        let change = |item: &Self, what, detail, tone| {
-            Some(Change { subject: item.identity.called().to_owned(), what, detail, tone })
-        };
-        match (before.map(|item| &item.identity), after.map(|item| &item.identity)) {
-            (None, Some(new)) => change(after?, "joined", new.state.word().to_owned(), tone(new.state)),
-            (Some(_), None) => change(before?, "left", "its lease was deleted".to_owned(), Tone::Bad),
-            (Some(old), Some(new)) if old.uid != new.uid || old.holder_uuid != new.holder_uuid => {
-                change(after?, "restarted", format!("was {}", old.state), Tone::Good)
-            }
-            (Some(old), Some(new)) if old.state != new.state => {
-                let renewed = new.renewed.map_or_else(String::new, |renewed| {
+        let (old, new) = (before.map(|item| &item.identity), after.map(|item| &item.identity));
+        let happened = Happened::between(old, new)?;
+        let was = old.map_or_else(String::new, |old| format!("was {}", old.state));
+        let (detail, tone) = match happened {
+            Happened::Joined => (new?.state.word().to_owned(), tone(new?.state)),
+            Happened::Left => ("its lease was deleted".to_owned(), Tone::Bad),
+            Happened::Restarted => (was, Tone::Good),
+            Happened::Became(state) => {
+                let renewed = new?.renewed.map_or_else(String::new, |renewed| {
                     format!(", last renewed {} ago", duration::age(now.since(renewed)))
                 });
-                change(after?, new.state.word(), format!("was {}{renewed}", old.state), tone(new.state))
+                (was + &renewed, tone(state))
             }
-            _ => None,
-        }
+        };
+        let subject = new.or(old)?.called().to_owned();
+        Some(Change { subject, what: happened.word(), detail, tone })
     }
 }
 

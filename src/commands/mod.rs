@@ -30,7 +30,9 @@ pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
             Command::Maint(verb) => maint::run(&verb, &cluster, printer).await,
             Command::Hold(args) => hold::run(&args, &cluster, printer).await,
         };
-        remark(&cluster, printer);
+        for remark in remarks(&cluster) {
+            printer.warn(&remark);
+        }
         exit
     });
     // Not waiting for a name look-up that may still be under way.
@@ -55,16 +57,15 @@ async fn interrupted() -> Error {
     Error::Interrupted
 }
 
-/// What the server's answers said beside the matter.
-fn remark(cluster: &Cluster, printer: &mut Printer) {
-    for warning in cluster.take_warnings() {
-        printer.warn(&warning);
-    }
-    if let Some(offset) = cluster.skew().worth_a_warning() {
+/// What the server's answers said beside the matter, as far as it was not yet told.
+fn remarks(cluster: &Cluster) -> Vec<String> {
+    let mut remarks: Vec<_> = cluster.take_warnings().into_iter().collect();
+    remarks.extend(cluster.take_skew().map(|offset| {
         let direction = if offset.is_positive() { "behind" } else { "ahead of" };
-        printer.warn(&format!(
+        format!(
             "this machine's clock is {} {direction} the server's; all ages are by the server's clock",
             duration::age(offset.abs())
-        ));
-    }
+        )
+    }));
+    remarks
 }

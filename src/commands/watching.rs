@@ -6,19 +6,21 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use futures::future::{join_all, try_join_all};
+use jiff::SignedDuration;
 use serde::de::DeserializeOwned;
 use tokio::{
     sync::mpsc,
     time::{MissedTickBehavior, interval, sleep},
 };
 
+use super::remarks;
 use crate::{
     cli::Listing,
     cluster::{
         Cluster, Object, Query,
-        watch::{Event, follow},
+        watch::{Contact, Event, follow_closely},
     },
-    domain::time::ServerTime,
+    domain::time::{ServerTime, judged_at},
     error::{Error, Result},
     exit::ExitCode,
     output::{
@@ -28,8 +30,12 @@ use crate::{
     },
 };
 
-/// A lease that is followed here changes every few seconds.
+/// A lease that is followed here changes every few seconds. What changes more rarely is asked about
+/// again after this long, so that every source that is well is heard of at least this often.
 const QUIET: Duration = Duration::from_secs(15);
+/// So far beyond the last word from a source is the view still judged: that long, and a moment for
+/// the answer. A kube-apiserver that had renewed in time by then is not late yet.
+const PATIENCE: SignedDuration = SignedDuration::from_secs(16);
 const TOGETHER: Duration = Duration::from_millis(200);
 
 /// What a list command shows of the objects it reads.
@@ -77,7 +83,8 @@ pub async fn run<V: View>(
     cluster: &Cluster,
     printer: &mut Printer,
 ) -> Result<ExitCode> {
-    let (sender, mut events) = mpsc::channel(64);
+    let (sender, mut events) = mpsc::channel::<(usize, Event<V::Object>)>(64);
+    let contacts: Vec<Contact> = queries.iter().map(|_| Contact::default()).collect();
     let watching = async {
         let mut screen = Screen::new(printer, listing.output, !listing.no_headers);
         let mut sources: Vec<Source<V::Object>> = queries.iter().map(|_| Source::default()).collect();
@@ -95,8 +102,11 @@ pub async fn run<V: View>(
                 // the new one's beginning in a restart: it is shown as one.
                 sleep(TOGETHER).await;
             }
+            // Whatever woke us: a contact counts only together with what it brought.
+            next = next.or_else(|| events.try_recv().ok());
             while let Some((source, event)) = next {
-                apply::<V>(&mut sources[source], event, cluster)?;
+                let last = contacts[source].last().unwrap_or_else(|| cluster.server_time());
+                apply::<V>(&mut sources[source], event, last)?;
                 next = events.try_recv().ok();
             }
             begun = sources.iter().all(|source| source.begun);
@@ -111,19 +121,19 @@ pub async fn run<V: View>(
                 None => Link::Up,
                 Some((since, error)) => Link::Down { since: *since, why: error.to_string() },
             };
-            let now = match link {
-                Link::Up => cluster.server_time(),
-                Link::Down { since, .. } => since,
-            };
+            let now = judged_at(cluster.server_time(), contacts.iter().filter_map(Contact::last), PATIENCE);
             let objects: Vec<Vec<_>> =
                 sources.iter().map(|source| source.objects.values().cloned().collect()).collect();
             let items = view.items(&objects, now);
+            for remark in remarks(cluster) {
+                screen.warn(remark);
+            }
             screen.show(&items, &changes(&shown, &items, now), &link, &view.summary(&items), now)?;
             shown = items;
         }
     };
     let following = async {
-        let follow = |(n, query)| follow(cluster, query, QUIET, n, sender.clone());
+        let follow = |(n, query)| follow_closely(cluster, query, QUIET, n, sender.clone(), &contacts[n]);
         join_all(queries.iter().enumerate().map(follow)).await;
         // The last event says why it ended, and ends the other side.
         std::future::pending::<()>().await;
@@ -135,7 +145,11 @@ pub async fn run<V: View>(
     }
 }
 
-fn apply<V: View>(source: &mut Source<V::Object>, event: Event<V::Object>, cluster: &Cluster) -> Result<()> {
+fn apply<V: View>(
+    source: &mut Source<V::Object>,
+    event: Event<V::Object>,
+    last_contact: ServerTime,
+) -> Result<()> {
     match event {
         Event::Snapshot(all) => {
             source.objects = all.into_iter().map(|object| (V::key(&object.value), object)).collect();
@@ -149,9 +163,7 @@ fn apply<V: View>(source: &mut Source<V::Object>, event: Event<V::Object>, clust
             source.objects.remove(&V::key(&object.value));
         }
         Event::Lost(error) => {
-            // Nothing is concluded from a silence that is our own.
-            let since = source.lost.as_ref().map_or_else(|| cluster.server_time(), |(since, _)| *since);
-            source.lost = Some((since, error));
+            source.lost = Some((last_contact, error));
         }
         Event::Failed(error) => return Err(error),
     }

@@ -30,9 +30,9 @@ const PEER_ADDRESS_ANNOTATION: &str = "kubernetes.io/peer-advertise-address";
 /// How often a kube-apiserver renews; not configurable since 1.26.
 pub const RENEW_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
 /// Three renewals missed: something is wrong.
-pub const LATE_AFTER: SignedDuration = SignedDuration::from_secs(30);
+pub const LATE_AFTER: SignedDuration = SignedDuration::from_secs(3 * RENEW_INTERVAL.as_secs());
 /// Six renewals missed: longer than a restart takes.
-pub const SILENT_AFTER: SignedDuration = SignedDuration::from_secs(60);
+pub const SILENT_AFTER: SignedDuration = SignedDuration::from_secs(6 * RENEW_INTERVAL.as_secs());
 
 /// What the last renewal says about a kube-apiserver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -137,6 +137,45 @@ impl Identity {
     }
 }
 
+/// What happened to a kube-apiserver between two looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happened {
+    Joined,
+    /// Its lease was deleted.
+    Left,
+    /// It is another process than before.
+    Restarted,
+    /// The same process, and its last renewal says something else of it.
+    Became(State),
+}
+
+impl Happened {
+    /// From one look to the next, if anything happened at all; an identity that was not there, or is
+    /// no longer, is `None`.
+    pub fn between(before: Option<&Identity>, after: Option<&Identity>) -> Option<Self> {
+        match (before, after) {
+            (None, None) => None,
+            (None, Some(_)) => Some(Self::Joined),
+            (Some(_), None) => Some(Self::Left),
+            // Releases that keep the lease over a restart write a new holder into it.
+            (Some(old), Some(new)) if old.uid != new.uid || old.holder_uuid != new.holder_uuid => {
+                Some(Self::Restarted)
+            }
+            (Some(old), Some(new)) => (old.state != new.state).then_some(Self::Became(new.state)),
+        }
+    }
+
+    /// One word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Joined => "joined",
+            Self::Left => "left",
+            Self::Restarted => "restarted",
+            Self::Became(state) => state.word(),
+        }
+    }
+}
+
 fn is_identity(lease: &Lease) -> bool {
     let meta = &lease.metadata;
     let label = |key| meta.labels.get(key).map(String::as_str) == Some(COMPONENT);
@@ -200,6 +239,31 @@ mod tests {
             (1e9, State::Expired),
         ] {
             assert_eq!(super::state(&lease(age), now()), state, "renewed {age} s ago");
+        }
+    }
+
+    #[test]
+    fn what_happened_between_two_looks() {
+        let look = |uid: &str, holder: &str, age: f64| {
+            let mut lease = lease(age);
+            lease.metadata.uid = uid.into();
+            lease.spec.holder_identity = Some(format!("apiserver-abc_{holder}"));
+            Identity::from_lease(&lease, now())
+        };
+        for (before, after, happened) in [
+            (None, None, None),
+            (None, look("1", "a", 0.0), Some(Happened::Joined)),
+            (None, look("1", "a", 99.0), Some(Happened::Joined)),
+            (look("1", "a", 0.0), None, Some(Happened::Left)),
+            (look("1", "a", 9.0), look("1", "a", 0.0), None),
+            (look("1", "a", 9.0), look("1", "a", 31.0), Some(Happened::Became(State::Late))),
+            (look("1", "a", 61.0), look("1", "a", 0.0), Some(Happened::Became(State::Alive))),
+            // A new lease, as today's releases make; a new holder in the old one, as before.
+            (look("1", "a", 61.0), look("2", "b", 0.0), Some(Happened::Restarted)),
+            (look("1", "a", 61.0), look("1", "b", 0.0), Some(Happened::Restarted)),
+            (look("1", "a", 0.0), look("2", "a", 0.0), Some(Happened::Restarted)),
+        ] {
+            assert_eq!(Happened::between(before.as_ref(), after.as_ref()), happened, "{before:?} {after:?}");
         }
     }
 

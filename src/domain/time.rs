@@ -8,6 +8,9 @@
 //! * **The local monotonic clock** ([`std::time::Instant`]), for time-outs and for how long this
 //!   process has waited. It never meets a timestamp of the API.
 //!
+//! A view of things that others report is only as good as the last report: [`judged_at`] says as of
+//! when it may be judged.
+//!
 //! A `Date` header is cut to whole seconds and was made at an unknown moment between sending the
 //! request and receiving the answer. So one response does not tell the offset but an interval that
 //! holds it, and further responses narrow it. While that interval contains zero there is no
@@ -28,6 +31,22 @@ impl ServerTime {
     pub fn since(self, earlier: Timestamp) -> SignedDuration {
         self.0.duration_since(earlier)
     }
+}
+
+/// As of when a view may be judged whose sources were last heard of at `contacts`.
+///
+/// A source that is well is heard of again within `patience`. Beyond that the silence may be our own
+/// (a connection that hangs, a process that was stopped), and nothing follows from it: time stands
+/// still for the view until there is word from the source. A view without sources to wait for is
+/// judged as of `now`.
+pub fn judged_at(
+    now: ServerTime,
+    contacts: impl IntoIterator<Item = ServerTime>,
+    patience: SignedDuration,
+) -> ServerTime {
+    let oldest = contacts.into_iter().min();
+    let limit = oldest.and_then(|contact| contact.0.saturating_add(patience).ok());
+    limit.map_or(now, |limit| now.min(ServerTime(limit)))
 }
 
 /// What is known of `server clock - local clock`.
@@ -84,6 +103,24 @@ mod tests {
 
     fn at(seconds: f64) -> Timestamp {
         Timestamp::UNIX_EPOCH + SignedDuration::from_secs_f64(1_000_000.0 + seconds)
+    }
+
+    #[test]
+    fn a_view_is_judged_no_later_than_its_sources_are_known() {
+        for (now, contacts, judged) in [
+            (100.0, &[][..], 100.0),
+            (100.0, &[100.0], 100.0),
+            (100.0, &[85.0], 100.0),
+            (100.0, &[84.0], 99.0),
+            (100.0, &[60.0], 75.0), // stopped for forty seconds
+            (100.0, &[100.0, 60.0], 75.0),
+            (100.0, &[84.0, 60.0, 99.0], 75.0),
+            (100.0, &[110.0], 100.0), // the clock was set back
+        ] {
+            let contacts = contacts.iter().map(|contact| ServerTime(at(*contact)));
+            let judged_at = judged_at(ServerTime(at(now)), contacts, SignedDuration::from_secs(15));
+            assert_eq!(judged_at, ServerTime(at(judged)), "at {now}");
+        }
     }
 
     #[test]

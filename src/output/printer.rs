@@ -21,7 +21,7 @@ use crate::{domain::time::ServerTime, error::Error, error::Result};
 pub struct Printer {
     out: Box<dyn io::Write + Send>,
     err: Box<dyn io::Write + Send>,
-    /// Whether stdout is a terminal, on which a watch may redraw.
+    /// Whether stdout is a terminal on which a watch may redraw.
     terminal: bool,
     colour_out: bool,
     colour_err: bool,
@@ -33,7 +33,7 @@ impl Printer {
     pub fn stdio() -> Self {
         let (out, err) = (io::stdout(), io::stderr());
         let colour = |choice| choice != ColorChoice::Never;
-        let terminal = out.is_terminal();
+        let terminal = out.is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         Self {
             terminal,
             colour_out: colour(AutoStream::choice(&out)),

@@ -1,8 +1,8 @@
 //! What `--watch` shows.
 //!
 //! On a terminal the table is redrawn in place, above a line that says how the connection is and
-//! below it the last few changes. In a pipe the first table is followed by a line for each change,
-//! and with `-o json|yaml|name` by a document or name for each.
+//! below it the last few changes. In a pipe, or on a terminal that cannot redraw, the first table is
+//! followed by a line for each change, and with `-o json|yaml|name` by a document or name for each.
 
 use std::{collections::VecDeque, fmt::Write as _};
 
@@ -18,6 +18,10 @@ use crate::{domain::time::ServerTime, error::Result};
 
 /// How many changes stay on the screen.
 const LOG_LINES: usize = 5;
+/// The table's share of the smallest screen: its headers and a row, or how many are hidden.
+const FEWEST_ROWS: usize = 2;
+
+const NOTHING_YET: &str = "nothing matches yet, waiting";
 
 /// How the connection is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +39,10 @@ pub struct Screen<'a> {
     printer: &'a mut Printer,
     format: Format,
     headers: bool,
-    /// How many lines of the terminal the last frame took.
+    /// How many lines of the terminal the last frame took, and what size the terminal had.
     drawn: usize,
+    size: (u16, u16),
+    warnings: Vec<String>,
     begun: bool,
     log: VecDeque<(ServerTime, Change)>,
     told: Link,
@@ -44,7 +50,34 @@ pub struct Screen<'a> {
 
 impl<'a> Screen<'a> {
     pub fn new(printer: &'a mut Printer, format: Format, headers: bool) -> Self {
-        Self { printer, format, headers, drawn: 0, begun: false, log: VecDeque::new(), told: Link::Up }
+        Self {
+            printer,
+            format,
+            headers,
+            drawn: 0,
+            size: (0, 0),
+            warnings: Vec::new(),
+            begun: false,
+            log: VecDeque::new(),
+            told: Link::Up,
+        }
+    }
+
+    /// Something that may be wrong: a part of the screen from now on, or a line on stderr.
+    pub fn warn(&mut self, warning: String) {
+        if self.redraws() {
+            self.warnings.push(warning);
+        } else {
+            self.printer.warn(&warning);
+        }
+    }
+
+    fn is_tabular(&self) -> bool {
+        matches!(self.format, Format::Table | Format::Wide)
+    }
+
+    fn redraws(&self) -> bool {
+        self.is_tabular() && self.printer.is_terminal()
     }
 
     /// Shows the state of things and what led to it. The first call shows the beginning: its
@@ -58,8 +91,7 @@ impl<'a> Screen<'a> {
         now: ServerTime,
     ) -> Result<()> {
         let first = !std::mem::replace(&mut self.begun, true);
-        let tabular = matches!(self.format, Format::Table | Format::Wide);
-        if tabular && self.printer.is_terminal() {
+        if self.redraws() {
             if !first {
                 self.log.extend(changes.iter().map(|(change, _)| (now, change.clone())));
                 self.log.drain(..self.log.len().saturating_sub(LOG_LINES));
@@ -68,10 +100,10 @@ impl<'a> Screen<'a> {
         }
         self.tell_of_link(link);
         if first {
-            return self.begin(items, tabular, now);
+            return self.begin(items, now);
         }
         for (change, item) in changes {
-            let text = if tabular {
+            let text = if self.is_tabular() {
                 let Change { subject, what, detail, .. } = change;
                 let text = format!("{:.0}   {subject}   {what}   {detail}", now.0);
                 sanitise::line(text.trim_end()).into_owned() + "\n"
@@ -83,8 +115,11 @@ impl<'a> Screen<'a> {
         Ok(())
     }
 
-    fn begin<I: Item>(&mut self, items: &[I], tabular: bool, now: ServerTime) -> Result<()> {
-        if tabular {
+    fn begin<I: Item>(&mut self, items: &[I], now: ServerTime) -> Result<()> {
+        if items.is_empty() {
+            self.printer.note(NOTHING_YET);
+        }
+        if self.is_tabular() {
             return self.printer.listing(items, self.format, self.headers, now);
         }
         for item in items {
@@ -121,18 +156,26 @@ impl<'a> Screen<'a> {
     }
 
     fn redraw<I: Item>(&mut self, items: &[I], link: &Link, summary: &str, now: ServerTime) -> Result<()> {
-        let (height, width) = Term::stdout().size();
+        let size = Term::stdout().size();
+        // A terminal that does not say how large it is.
+        let (height, width) = if size.0 == 0 || size.1 == 0 { (24, 80) } else { size };
+        // The last line stays free: a line break there would scroll.
+        let height = usize::from(height).saturating_sub(1).max(1);
         let look = self.printer.look();
         let colour = look.colour;
 
         let clock = |time: ServerTime| format!("{:.0}", time.0)[11..].to_owned();
         let mut below = vec![match link {
+            Link::Up if items.is_empty() => Tone::Faint.paint(&format!("{NOTHING_YET}; Ctrl-C ends"), colour),
             Link::Up => Tone::Faint.paint(&format!("{summary}; watching, Ctrl-C ends"), colour),
             Link::Down { since, why } => Tone::Bad.paint(
                 &format!("connection lost, shown as of {}, trying again: {why}", clock(*since)),
                 colour,
             ),
         }];
+        below.extend(self.warnings.iter().map(|warning| {
+            format!("{}{}", Tone::Doubtful.paint("warning: ", colour), sanitise::line(warning))
+        }));
         let log: Vec<_> = self
             .log
             .iter()
@@ -150,7 +193,8 @@ impl<'a> Screen<'a> {
         let table = self.printer.table(items, self.format, self.headers, now);
         let mut lines: Vec<&str> = table.lines().collect();
         let hidden_note;
-        let room = usize::from(height).saturating_sub(below.len() + 2).max(2);
+        below.truncate(height.saturating_sub(FEWEST_ROWS + 1).max(1));
+        let room = height.saturating_sub(below.len() + 1).max(FEWEST_ROWS);
         if lines.len() > room {
             hidden_note = format!("… and {} more", lines.len() - room + 1);
             lines.truncate(room - 1);
@@ -158,9 +202,13 @@ impl<'a> Screen<'a> {
         }
         lines.push("");
         lines.extend(below.iter().map(String::as_str));
+        lines.truncate(height);
 
         let mut frame = String::new();
-        if self.drawn > 0 {
+        if self.drawn > 0 && self.size != size {
+            // The terminal may have wrapped or moved the lines: nobody knows where they are now.
+            frame.push_str("\x1b[2J\x1b[H");
+        } else if self.drawn > 0 {
             // Up to the first line of the last frame, then clear from there on.
             let _ = write!(frame, "\x1b[{}A\r\x1b[J", self.drawn);
         }
@@ -168,7 +216,7 @@ impl<'a> Screen<'a> {
             frame.push_str(&truncate_str(line, usize::from(width), "…"));
             frame.push('\n');
         }
-        self.drawn = lines.len();
+        (self.drawn, self.size) = (lines.len(), size);
         self.printer.write(&frame)
     }
 }

@@ -6,6 +6,7 @@
 mod plugin;
 mod stub;
 
+mod configuration;
 mod faults;
 
 /// The help and the usage errors, each as a transcript. `TRYCMD=overwrite` writes them anew.

@@ -20,14 +20,27 @@ pub enum Reply {
     Cut,
     /// The lines of a watch, then an orderly end.
     Watch(Vec<Value>),
+    /// A watch whose lines come after a while, and which stays open.
+    Later(Duration, Vec<Value>),
     /// A watch that stays open and says nothing.
     Silence,
+    /// Nothing at all, not even headers, on a connection that stays open.
+    Never,
 }
 
 /// A running stub; it records what it was asked.
 pub struct Stub {
     pub address: String,
     pub requests: Arc<Mutex<Vec<String>>>,
+    kubeconfigs: Mutex<Vec<PathBuf>>,
+}
+
+impl Drop for Stub {
+    fn drop(&mut self) {
+        for path in self.kubeconfigs.lock().unwrap().drain(..) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
 }
 
 impl Stub {
@@ -44,17 +57,20 @@ impl Stub {
                 thread::spawn(move || serve(connection.unwrap(), &*script, &recorded));
             }
         });
-        Self { address, requests }
+        Self { address, requests, kubeconfigs: Mutex::default() }
     }
 
     pub fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().iter().map(|head| head.lines().next().unwrap().to_owned()).collect()
     }
 
-    /// A kubeconfig for it, with this user.
+    /// A kubeconfig for it, with this user; it goes with the stub.
     pub fn kubeconfig(&self, user: &Value) -> PathBuf {
         let port = self.address.rsplit(':').next().unwrap();
-        let path = std::env::temp_dir().join(format!("kubectl-lease-stub-{}-{port}", std::process::id()));
+        let mut kubeconfigs = self.kubeconfigs.lock().unwrap();
+        let name = format!("kubectl-lease-stub-{}-{port}-{}", std::process::id(), kubeconfigs.len());
+        let path = std::env::temp_dir().join(name);
+        kubeconfigs.push(path.clone());
         let config = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "stub",
             "clusters": [{ "name": "stub", "cluster": { "server": self.address } }],
@@ -90,7 +106,8 @@ fn serve(
             let date = jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&now).unwrap();
             if extra.contains("date:") { String::new() } else { format!("date: {date}\r\n") }
         };
-        let done = match script(number, &head) {
+        let reply = script(number, &head);
+        let done = match reply {
             Reply::Whole(status, extra, body) => {
                 let body = body.to_string();
                 let text = format!(
@@ -110,9 +127,18 @@ fn serve(
                 let _ = writer.write_all(text.as_bytes());
                 true
             }
-            Reply::Silence => {
+            Reply::Silence | Reply::Later(..) => {
                 let text = format!("HTTP/1.1 200 OK\r\n{}connection: close\r\n\r\n", date(""));
                 let _ = writer.write_all(text.as_bytes());
+                if let Reply::Later(pause, lines) = reply {
+                    thread::sleep(pause);
+                    let text = lines.iter().fold(String::new(), |text, line| format!("{text}{line}\n"));
+                    let _ = writer.write_all(text.as_bytes());
+                }
+                thread::sleep(Duration::from_secs(60));
+                true
+            }
+            Reply::Never => {
                 thread::sleep(Duration::from_secs(60));
                 true
             }

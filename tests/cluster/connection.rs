@@ -6,6 +6,7 @@ use std::{
     net::{TcpListener, TcpStream},
     os::unix::fs::PermissionsExt as _,
     path::PathBuf,
+    process::Command,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -93,7 +94,8 @@ fn without_credentials_or_with_wrong_ones_the_code_is_7() {
     let plane = shared();
     let authority = plane.authority_file().display().to_string();
     let anonymous = ["apiservers", "--server", &plane.url(0), "--certificate-authority", &authority];
-    Plugin::new("/dev/null").run(&anonymous).expect(7).says("system:anonymous");
+    let nobody = Plugin::new("/dev/null").run(&anonymous).expect(7);
+    nobody.says("system:anonymous").says("hint: no credentials were sent");
     let wrong = [&anonymous[..], &["--token", "wrong"]].concat();
     Plugin::new("/dev/null").run(&wrong).expect(7).says("did not accept the credentials: Unauthorized");
 }
@@ -201,12 +203,16 @@ fn the_kubeconfigs_proxy_is_used_and_the_environments_not_for_this_machine() {
     Plugin::new(through).env("NO_PROXY", "*").run(&["apiservers"]).expect(0);
     assert_eq!(count.load(Ordering::SeqCst), 1);
 
-    Plugin::new(shared().kubeconfig(User::Admin, 0))
+    let admin = Plugin::new(shared().kubeconfig(User::Admin, 0));
+    admin.run(&["apiservers", "--proxy-url", &format!("http://{address}")]).expect(0);
+    assert_eq!(count.load(Ordering::SeqCst), 2);
+
+    admin
         .env("HTTPS_PROXY", format!("http://{address}"))
         .env("NO_PROXY", ".not-a-matcher,*.either,10.0.0.0/8")
         .run(&["apiservers"])
         .expect(0);
-    assert_eq!(count.load(Ordering::SeqCst), 1);
+    assert_eq!(count.load(Ordering::SeqCst), 2);
 }
 
 #[test]
@@ -214,4 +220,65 @@ fn a_kubeconfig_that_is_listed_but_not_there_is_passed_over() {
     let plane = shared();
     let listed = format!("no-such-folder/config:{}", plane.kubeconfig(User::Admin, 0).display());
     Plugin::new(listed).run(&["apiservers"]).expect(0);
+}
+
+/// A pod sees its service account in a fixed place, which here is a mount of the plugin's own: nothing
+/// is written to this machine's.
+#[test]
+fn in_a_pod_the_service_account_is_used_unless_a_cluster_is_named() {
+    const SCRIPT: &str = r#"
+        mount -t tmpfs none /run && cd /run && mkdir -p secrets/kubernetes.io/serviceaccount &&
+        cp "$1"/* secrets/kubernetes.io/serviceaccount && shift && exec "$@"
+    "#;
+    let isolated = |flags: &[&str], args: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(flags).args(["sh", "-c", SCRIPT, "sh"]).args(args).env_clear();
+        command.env("PATH", std::env::var("PATH").unwrap());
+        command
+    };
+    let plane = shared();
+    let account = plane.folder.join(format!("account-{}", random()));
+    fs::create_dir(&account).unwrap();
+    plane.kubectl(&["create", "serviceaccount", "in-a-pod", "-n", "kube-system"]);
+    let role = "--role=kubectl-lease-apiservers";
+    let subject = "--serviceaccount=kube-system:in-a-pod";
+    plane.kubectl(&["create", "rolebinding", "in-a-pod", "-n", "kube-system", role, subject]);
+    // With the line break at its end that a real one does not have, but a copied one may.
+    fs::write(account.join("token"), plane.kubectl(&["create", "token", "in-a-pod", "-n", "kube-system"]))
+        .unwrap();
+    fs::write(account.join("namespace"), "kube-system").unwrap();
+    fs::copy(plane.authority_file(), account.join("ca.crt")).unwrap();
+    let account = account.display().to_string();
+    let ways = [&["--mount"][..], &["--user", "--map-root-user", "--mount"]];
+    let works = |way: &&&[&str]| {
+        isolated(way, &[&account, "true"]).output().is_ok_and(|probe| probe.status.success())
+    };
+    let Some(way) = ways.iter().find(works) else {
+        eprintln!("This machine gives no mounts of one's own (unshare --mount): not tested.");
+        return;
+    };
+
+    let port = plane.url(0).rsplit(':').next().unwrap().to_owned();
+    let run = |args: &[&str]| {
+        let all = [&[account.as_str(), env!("CARGO_BIN_EXE_kubectl-lease")], args].concat();
+        let mut command = isolated(way, &all);
+        command.env("KUBERNETES_SERVICE_HOST", "127.0.0.1").env("KUBERNETES_SERVICE_PORT", &port);
+        let output = command.output().unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr),
+        )
+    };
+    let (code, said) = run(&["apiservers", "-l", crate::REAL]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("cp-1   alive"), "{said}");
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (code, said) = run(&["apiservers", "--server", &format!("https://{closed}")]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains(&format!("cannot reach https://{closed}")), "{said}");
+    for flag in ["--context", "--cluster", "--user", "--certificate-authority", "--tls-server-name"] {
+        let (code, said) = run(&["apiservers", flag, "other"]);
+        assert_eq!(code, Some(1), "{flag}: {said}");
+        assert!(said.contains("no cluster is configured") || said.contains("'other'"), "{flag}: {said}");
+    }
 }

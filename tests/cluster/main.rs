@@ -2,7 +2,7 @@
 //!
 //! One is shared by all tests; those that kill servers or need another kind start their own.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 #[path = "../harness/mod.rs"]
 mod harness;

@@ -29,8 +29,7 @@ fn a_watch_follows_deaths_departures_and_returns_and_survives_its_own_servers_re
     watching
         .until("cp-3 is late", Duration::from_secs(45), |text| text.contains("   cp-3   late   was alive"));
     let listed = plugin.run(&["apiservers", "--no-headers"]).expect(0);
-    assert_eq!(listed.rows()[1][0], "cp-3");
-    assert_eq!(listed.rows()[1][5], "late");
+    assert_eq!(listed.rows()[1][..2], ["cp-3", "late"]);
 
     plane.restart_apiserver(1);
     watching.until("cp-2 joins", SOON, |text| text.contains("   cp-2   joined   alive"));
@@ -52,6 +51,19 @@ fn a_watch_follows_deaths_departures_and_returns_and_survives_its_own_servers_re
     for line in after_the_table.lines().skip(4) {
         assert!(line.starts_with("20"), "a change begins with its time: {line}");
     }
+}
+
+#[test]
+fn a_watch_that_was_suspended_calls_nobody_late() {
+    let plugin = Plugin::new(shared().kubeconfig(User::Admin, 0));
+    let watching = plugin.start(&["apiservers", "-w", "-l", REAL]);
+    watching.until("all three", SOON, |text| text.matches("alive").count() == 3);
+    watching.signal("-STOP");
+    std::thread::sleep(Duration::from_secs(40));
+    watching.signal("-CONT");
+    std::thread::sleep(Duration::from_secs(5));
+    assert_eq!(watching.stdout().lines().count(), 4, "{}", watching.stdout());
+    assert_eq!(watching.stderr(), "");
 }
 
 #[test]
@@ -94,8 +106,8 @@ fn on_a_terminal_the_table_is_redrawn_in_place_with_the_changes_below() {
 
     let screen = terminal.screen();
     let lines: Vec<_> = screen.lines().collect();
-    assert!(lines[0].starts_with("HOST   IDENTITY"), "{screen}");
-    assert!(lines[1].starts_with("b      \\u{1b}[2J"), "{screen}");
+    assert!(lines[0].starts_with("HOST   STATE   IDENTITY"), "{screen}");
+    assert!(lines[1].starts_with("b      alive   \\u{1b}[2J"), "{screen}");
     assert_eq!((lines[2], lines[3]), ("", "1 of 1 alive; watching, Ctrl-C ends"), "{screen}");
     let changes: Vec<Vec<_>> =
         lines[4..].iter().map(|line| line.split_whitespace().skip(1).take(2).collect()).collect();
@@ -112,7 +124,7 @@ fn a_small_terminal_keeps_its_lines_and_says_what_it_hides() {
     terminal.until("a short table", SOON, |screen| screen.contains("… and "));
     std::thread::sleep(Duration::from_millis(2500));
     let screen = terminal.screen();
-    assert!(screen.starts_with("HOST   IDENTITY"), "redrawn twice and still in place: {screen}");
+    assert!(screen.starts_with("HOST   STATE   IDENTITY"), "redrawn twice and still in place: {screen}");
     assert_eq!(screen.matches("HOST").count(), 1, "{screen}");
     assert!(screen.lines().all(|line| line.chars().count() <= 40), "{screen}");
 }

@@ -419,10 +419,10 @@ impl ControlPlane {
         let (group, pid) = (file("group"), file("pid"));
         let script = if server.name.starts_with("manager") {
             format!(
-                "#!/bin/sh\necho $$ >{group}\nwhile :; do\n{isolated} &\necho $! >{pid}\nwait $!\nsleep 1\ndone\n"
+                "#!/bin/sh\necho $$ >{group} || exit\nwhile :; do\n{isolated} &\necho $! >{pid}\nwait $!\nsleep 1\ndone\n"
             )
         } else {
-            format!("#!/bin/sh\necho $$ >{group}\necho $$ >{pid}\nexec {isolated}\n")
+            format!("#!/bin/sh\necho $$ >{group} || exit\necho $$ >{pid}\nexec {isolated}\n")
         };
         fs::create_dir_all(&server.folder).unwrap();
         let run = server.folder.join("run");
@@ -507,11 +507,14 @@ pub fn guard(folder: &Path) -> Child {
     const SCRIPT: &str = r#"
         trap '' INT TERM HUP
         cat >/dev/null
-        for pid in "$1"/*/group "$1"/*/pid; do
-            [ -f "$pid" ] || continue
-            kill -KILL -- "-$(cat "$pid")" || kill -KILL "$(cat "$pid")"
-        done 2>/dev/null
-        sleep 0.2
+        # Twice: a server that was only just started has not yet written who it is.
+        for round in 1 2; do
+            for pid in "$1"/*/group "$1"/*/pid; do
+                [ -f "$pid" ] || continue
+                kill -KILL -- "-$(cat "$pid")" || kill -KILL "$(cat "$pid")"
+            done 2>/dev/null
+            sleep 0.2
+        done
         rm -rf "$1"
     "#;
     Command::new("sh")

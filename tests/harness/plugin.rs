@@ -103,7 +103,7 @@ impl Plugin {
         let child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
         let output = Gathered::from(pair.master.try_clone_reader().unwrap());
-        Terminal { child, output, master: pair.master, rows, columns }
+        Terminal { child, output, master: pair.master, sizes: vec![((rows, columns), 0)] }
     }
 }
 
@@ -215,8 +215,8 @@ pub struct Terminal {
     child: Box<dyn portable_pty::Child + Send + Sync>,
     output: Gathered,
     master: Box<dyn portable_pty::MasterPty + Send>,
-    rows: u16,
-    columns: u16,
+    /// The sizes it had, and how much had been written by then.
+    sizes: Vec<((u16, u16), usize)>,
 }
 
 impl Terminal {
@@ -230,11 +230,28 @@ impl Terminal {
         self.parsed().screen().contents_formatted()
     }
 
+    /// Everything that was written to it.
+    pub fn output(&self) -> String {
+        self.output.text()
+    }
+
     fn parsed(&self) -> vt100::Parser {
-        let mut parser =
-            vt100::Parser::new(self.rows.try_into().unwrap(), self.columns.try_into().unwrap(), 0);
-        parser.process(&self.output.bytes());
+        let size = |n: u16| n.try_into().unwrap();
+        let bytes = self.output.bytes();
+        let (first, ..) = self.sizes[0];
+        let mut parser = vt100::Parser::new(size(first.0), size(first.1), 0);
+        for (n, ((rows, columns), from)) in self.sizes.iter().enumerate() {
+            let to = self.sizes.get(n + 1).map_or(bytes.len(), |(_, next)| *next);
+            parser.screen_mut().set_size(size(*rows), size(*columns));
+            parser.process(&bytes[*from..to]);
+        }
         parser
+    }
+
+    /// Gives the window another size.
+    pub fn resize(&mut self, rows: u16, columns: u16) {
+        self.master.resize(PtySize { rows, cols: columns, ..PtySize::default() }).unwrap();
+        self.sizes.push(((rows, columns), self.output.bytes().len()));
     }
 
     #[track_caller]

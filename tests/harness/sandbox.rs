@@ -2,17 +2,24 @@
 //!
 //!   sandbox up      starts one in the background and says how to use it
 //!   sandbox down    ends it
-//!   sandbox run     runs one until Ctrl-C
+//!   sandbox run     runs one until its standard input closes
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::zombie_processes)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::exit,
+    clippy::zombie_processes
+)]
 
 #[path = "mod.rs"]
 mod harness;
 
 use std::{
     fs,
+    io::Write as _,
     os::unix::process::CommandExt as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
     time::{Duration, Instant},
 };
@@ -31,12 +38,23 @@ fn main() -> ExitCode {
     }
 }
 
+/// Said by `up` to `run` once the control plane is up.
+const STAY: &str = "stay\n";
+
 /// One sandbox for each checkout.
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target").join("sandbox")
 }
 
 fn run() -> ! {
+    // Whoever started this holds the other end of our standard input, and either tells us to stay or
+    // goes away, by Ctrl-C, a deadline or a crash. Then this goes too, and the guardian cleans up.
+    std::thread::spawn(|| {
+        let mut word = String::new();
+        if !std::io::stdin().read_line(&mut word).is_ok_and(|_| word == STAY) {
+            std::process::exit(1);
+        }
+    });
     fs::create_dir_all(folder()).unwrap();
     fs::write(folder().join("pid"), std::process::id().to_string()).unwrap();
     let plane = ControlPlane::start_in(&folder(), &Shape { apiservers: 3, managers: 3, ..Shape::default() });
@@ -56,7 +74,7 @@ fn up() -> ExitCode {
     let log = folder.with_extension("log");
     let mut background = Command::new(std::env::current_exe().unwrap())
         .arg("run")
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(fs::File::create(&log).unwrap())
         .stderr(fs::File::options().append(true).open(&log).unwrap())
         .process_group(0)
@@ -66,10 +84,14 @@ fn up() -> ExitCode {
     while !folder.join("ready").exists() {
         if background.try_wait().unwrap().is_some() || Instant::now() > deadline {
             eprintln!("It did not start:\n{}", fs::read_to_string(&log).unwrap_or_default());
+            drop(background.stdin.take());
+            let _ = background.wait();
+            await_end(&folder);
             return ExitCode::FAILURE;
         }
         std::thread::sleep(Duration::from_millis(100));
     }
+    background.stdin.take().unwrap().write_all(STAY.as_bytes()).unwrap();
     let assets = fs::read_to_string(folder.join("ready")).unwrap();
     let kubeconfig = |user: User| folder.join(format!("{}-1.kubeconfig", user.name())).display().to_string();
     println!("The control plane is up: cp-1, cp-2 and cp-3. Use it with");
@@ -86,15 +108,58 @@ fn up() -> ExitCode {
 
 fn down() -> ExitCode {
     let folder = folder();
-    let Ok(id) = fs::read_to_string(folder.join("pid")) else {
+    if !folder.exists() {
         eprintln!("No sandbox is running.");
         return ExitCode::FAILURE;
-    };
-    let _ = Command::new("kill").arg(id).status();
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while folder.exists() && Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(100));
+    }
+    // A number in a file may be somebody else's by now, after a restart of the machine for one.
+    let owner = fs::read_to_string(folder.join("pid")).unwrap_or_default();
+    if is_running(&owner, "examples/sandbox") {
+        let _ = Command::new("kill").arg(owner.trim()).status();
+        await_end(&folder);
+    }
+    if folder.exists() {
+        // Its guardian is gone: what it would have done.
+        for server in fs::read_dir(&folder).unwrap().flatten() {
+            for file in ["group", "pid"] {
+                let id = fs::read_to_string(server.path().join(file)).unwrap_or_default();
+                if is_running(&id, &folder.display().to_string()) {
+                    let id = id.trim();
+                    let kill = |whom: &str| {
+                        Command::new("kill").args(["-KILL", "--", whom]).stderr(Stdio::null()).status()
+                    };
+                    if !kill(&format!("-{id}")).is_ok_and(|status| status.success()) {
+                        let _ = kill(id);
+                    }
+                }
+            }
+        }
+        std::thread::sleep(Duration::from_millis(200));
+        if let Err(error) = fs::remove_dir_all(&folder) {
+            eprintln!("{} cannot be removed: {error}", folder.display());
+            return ExitCode::FAILURE;
+        }
     }
     println!("The control plane has ended.");
     ExitCode::SUCCESS
+}
+
+/// Waits until the guardian has cleaned up, or seems to be gone.
+fn await_end(folder: &Path) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while folder.exists() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Whether a process runs, and is the one that was meant: its command line mentions `word`.
+fn is_running(id: &str, word: &str) -> bool {
+    let id = id.trim();
+    if id.parse::<u32>().is_err() {
+        return false;
+    }
+    let arguments = fs::read(format!("/proc/{id}/cmdline")).or_else(|_| {
+        Command::new("ps").args(["-ww", "-o", "args=", "-p", id]).output().map(|output| output.stdout)
+    });
+    arguments.is_ok_and(|arguments| String::from_utf8_lossy(&arguments).contains(word))
 }
