@@ -55,7 +55,18 @@ fi
 title "All is well again:"
 show kubectl lease apiservers
 
-title "For a script:"
-printf '$ kubectl lease apiservers cp-3 -o json\n'
-kubectl lease apiservers cp-3 -o json
-printf '\n'
+title "Three nodes. Jane holds one for maintenance; john is told so, and waits:"
+for name in node-1 node-2 node-3; do
+  printf '{"apiVersion":"v1","kind":"Node","metadata":{"name":"%s"}}' "$name" | kubectl create -f - >/dev/null
+done
+show kubectl lease maint acquire node-1 --holder jane@laptop --reason 'replacing a disk'
+show kubectl lease maint acquire node-1 --holder john@desk || printf '(exit code %s)\n' "$?"
+show kubectl lease maint list
+(sleep 3 && kubectl lease maint release node-1 --holder jane@laptop >/dev/null) &
+show kubectl lease maint acquire node-1 --holder john@desk --wait=1m
+show kubectl lease maint release node-1 --holder john@desk
+
+title "A command runs while its lease is held, and is ended when the lease is lost:"
+(sleep 3 && kubectl patch lease job -n default --type=merge -p '{"spec":{"holderIdentity":"somebody-else"}}' >/dev/null) &
+show kubectl lease hold job --duration 6s -- sleep 600 || printf '(exit code %s)\n' "$?"
+wait
