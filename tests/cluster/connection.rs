@@ -225,6 +225,7 @@ fn a_kubeconfig_that_is_listed_but_not_there_is_passed_over() {
 /// A pod sees its service account in a fixed place, which here is a mount of the plugin's own: nothing
 /// is written to this machine's.
 #[test]
+#[allow(clippy::print_stderr)]
 fn in_a_pod_the_service_account_is_used_unless_a_cluster_is_named() {
     const SCRIPT: &str = r#"
         mount -t tmpfs none /run && cd /run && mkdir -p secrets/kubernetes.io/serviceaccount &&
