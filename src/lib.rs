@@ -4,6 +4,7 @@
 //! [`session`] (holding a lease over time): none of them prints or exits. [`commands`] and [`output`] are the plugin.
 
 pub mod cli;
+pub mod clock;
 pub mod cluster;
 pub mod commands;
 pub mod domain;

@@ -35,9 +35,9 @@ pub use self::{
     object::{List, Object},
 };
 use crate::{
+    clock::BootInstant,
     domain::time::{ServerTime, Skew},
     error::{Error, Needs, Result, causes},
-    session::BootInstant,
 };
 
 /// How often a read is tried before its failure is believed.

@@ -18,12 +18,11 @@ use tokio::{
 };
 
 use super::{
-    Held, Lost,
-    clock::BootInstant,
-    keep,
+    Held, Lost, keep,
     watchdog::{self, Order, Report},
 };
 use crate::{
+    clock::BootInstant,
     cluster::Cluster,
     domain::deadline::Schedule,
     error::{Error, Result},

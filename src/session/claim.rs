@@ -8,8 +8,8 @@ use std::{collections::VecDeque, time::Duration};
 
 use tokio::{sync::mpsc, time::sleep};
 
-use super::clock::BootInstant;
 use crate::{
+    clock::BootInstant,
     cluster::{
         Cluster, LEASES, Object, Query,
         leases::{Address, Writing},

@@ -5,8 +5,10 @@ use std::{cell::Cell, time::Duration};
 use futures::future::select_all;
 use tokio::time::{sleep, timeout};
 
-use super::{Held, clock::BootInstant};
+use super::Held;
 use crate::{cluster::Cluster, domain::deadline::Schedule, error::Error};
+
+use crate::clock::BootInstant;
 
 /// After a failure, the next attempt.
 const PAUSE: Duration = Duration::from_millis(500);

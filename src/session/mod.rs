@@ -8,11 +8,9 @@
 #[cfg(unix)]
 pub mod child;
 mod claim;
-mod clock;
 mod keeper;
 #[cfg(unix)]
 pub mod watchdog;
 
 pub use claim::{Claim, Held, Rule, Took, Waiting};
-pub use clock::BootInstant;
 pub use keeper::{Lost, keep};

@@ -25,7 +25,7 @@ use nix::{
     unistd::{Pid, close, getpgid, getpgrp, tcgetpgrp, tcsetpgrp},
 };
 
-use super::clock::BootInstant;
+use crate::clock::BootInstant;
 
 /// The hidden subcommand that makes this binary a watchdog.
 pub const SUBCOMMAND: &str = "__watchdog";
