@@ -22,7 +22,7 @@ sandbox-down: ## End the control plane of `make sandbox`
 	@$(CARGO) run --quiet --example sandbox -- down
 
 test: ## All tests, those on a real control plane included
-	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" $(CARGO) test --locked --lib --bins --examples --tests
+	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" $(CARGO) test --locked --lib --bins --tests
 
 test-offline: ## The tests that need no control plane
 	@$(CARGO) test --locked --lib --bins --test cli
