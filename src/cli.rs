@@ -163,11 +163,11 @@ pub struct Acquire {
     pub nodes: Nodes,
 
     /// For how long; over 1h only with --admin
-    #[arg(short, long, default_value = "30m", value_parser = lease_duration, value_name = "DURATION")]
+    #[arg(short, long, default_value = "30m", value_parser = lease_duration, value_name = "DURATION", allow_hyphen_values = true)]
     pub duration: Duration,
 
     /// Why, for others to read
-    #[arg(short, long, value_name = "TEXT")]
+    #[arg(short, long, value_name = "TEXT", value_parser = reason)]
     pub reason: Option<String>,
 
     #[command(flatten)]
@@ -203,7 +203,7 @@ pub struct Renew {
     pub nodes: Nodes,
 
     /// For how long from now; over 1h only with --admin
-    #[arg(short, long, default_value = "30m", value_parser = lease_duration, value_name = "DURATION")]
+    #[arg(short, long, default_value = "30m", value_parser = lease_duration, value_name = "DURATION", allow_hyphen_values = true)]
     pub duration: Duration,
 
     #[command(flatten)]
@@ -327,11 +327,11 @@ pub struct Run {
     pub nodes: Nodes,
 
     /// How long others wait if this machine dies; renewed while the command runs
-    #[arg(short, long, default_value = "5m", value_parser = kept_duration, value_name = "DURATION")]
+    #[arg(short, long, default_value = "5m", value_parser = kept_duration, value_name = "DURATION", allow_hyphen_values = true)]
     pub duration: Duration,
 
     /// Why, for others to read
-    #[arg(short, long, value_name = "TEXT")]
+    #[arg(short, long, value_name = "TEXT", value_parser = reason)]
     pub reason: Option<String>,
 
     #[command(flatten)]
@@ -373,7 +373,7 @@ pub struct Hold {
     pub name: String,
 
     /// How long others wait if this machine dies; renewed while the command runs
-    #[arg(short, long, default_value = "15s", value_parser = kept_duration, value_name = "DURATION")]
+    #[arg(short, long, default_value = "15s", value_parser = kept_duration, value_name = "DURATION", allow_hyphen_values = true)]
     pub duration: Duration,
 
     #[command(flatten)]
@@ -465,7 +465,18 @@ fn lease_duration(text: &str) -> Result<Duration, String> {
     if duration < Duration::from_secs(1) || i32::try_from(duration.as_secs()).is_err() {
         return Err(format!("'{text}' is not between 1s and 68 years"));
     }
-    Ok(Duration::from_secs(duration.as_secs()))
+    if duration.subsec_nanos() != 0 {
+        return Err(format!("'{text}' is not a whole number of seconds"));
+    }
+    Ok(duration)
+}
+
+/// A reason is one line that others read.
+fn reason(text: &str) -> Result<String, String> {
+    if text.chars().any(char::is_control) {
+        return Err("a reason cannot have control characters or line breaks".into());
+    }
+    Ok(text.to_owned())
 }
 
 /// A duration that leaves time to renew.

@@ -119,10 +119,16 @@ impl Cluster {
     }
 
     /// Renews a lease as it was last read or written; nothing else changes.
-    pub async fn renew_lease(&self, at: &Address, before: &Lease, now: Timestamp) -> Result<Object<Lease>> {
+    pub async fn renew_lease(
+        &self,
+        at: &Address,
+        before: &Lease,
+        seconds: i32,
+        now: Timestamp,
+    ) -> Result<Object<Lease>> {
         let patch = json!({
             "metadata": { "uid": before.metadata.uid, "resourceVersion": before.metadata.resource_version },
-            "spec": { "renewTime": micro_time(now) },
+            "spec": { "renewTime": micro_time(now), "leaseDurationSeconds": seconds },
         });
         self.patch_lease(at, &patch, &Writing::default()).await
     }

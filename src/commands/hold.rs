@@ -1,11 +1,11 @@
 //! `kubectl lease hold`.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
 use super::maint::{
-    blocked,
+    blocked, holding,
     run::{term, under},
     who,
 };
@@ -23,8 +23,21 @@ use crate::{
     session::{Claim, Held, Rule, Took},
 };
 
+/// Where kubelets say that they live.
+const HEARTBEATS: &str = "kube-node-lease";
+/// A lease that looks expired is watched for its duration without being told to wait, if that is short.
+const SHORT: Duration = Duration::from_secs(60);
+
 pub async fn run(args: &Hold, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
     let at = Address::new(cluster.namespace(), &args.name);
+    if at.namespace == HEARTBEATS {
+        return Err(Error::Refused {
+            message: format!(
+                "the leases in {HEARTBEATS} are the nodes' heartbeats: who holds one fakes a living node"
+            ),
+            hint: Some("'maint run NODE' holds a node for maintenance".into()),
+        });
+    }
     let (who, lease) = tokio::try_join!(who(&args.identity, false, cluster), cluster.lease(&at))?;
     if lease.as_ref().is_some_and(|lease| lease.value.spec.strategy.is_some()) {
         return Err(Error::Refused {
@@ -45,15 +58,13 @@ pub async fn run(args: &Hold, cluster: &Cluster, printer: &mut Printer) -> Resul
         take_malformed: false,
         create_namespace: false,
         writing: Writing::default(),
+        attempts: Arc::default(),
     };
     let held = tokio::select! {
         held = take(&claim, args, lease, cluster, printer) => held?,
         interruption = interrupted() => {
             // A write may have been under way.
-            if let Ok(Some(lease)) = cluster.lease(&claim.at).await {
-                let held = Held::found(claim.at.clone(), claim.who.clone(), lease);
-                let _ = held.release(cluster, &Writing::default()).await;
-            }
+            let _ = claim.withdraw(cluster).await;
             return Err(interruption);
         }
     };
@@ -81,6 +92,15 @@ async fn take(
         // moved for as long as its duration.
         let seconds = lease.and_then(|lease| lease.spec.lease_duration_seconds).unwrap_or(1);
         let limit = Duration::from_secs(u64::try_from(seconds).unwrap_or(1)) + Duration::from_secs(2);
+        if limit > SHORT {
+            return Err(Error::Held {
+                message: format!(
+                    "'{}' looks expired, but only watching it for {seconds} s would show that it is",
+                    args.name
+                ),
+                hint: Some("--wait watches it, and takes it then".into()),
+            });
+        }
         return match wait_for(claim, Some(Instant::now() + limit), cluster, printer).await {
             Err(Error::TimedOut { .. }) => Err(Error::Held {
                 message: format!(
@@ -91,6 +111,12 @@ async fn take(
             }),
             outcome => outcome.map(|(held, _)| held),
         };
+    }
+    if let Standing::Malformed { .. } = standing {
+        return Err(Error::Refused {
+            message: format!("'{}' is {}", args.name, holding(&standing, lease, cluster.server_time())),
+            hint: Some("find out who that is, and delete the lease if it is nobody's".into()),
+        });
     }
     Err(blocked(&format!("'{}'", args.name), &standing, lease, cluster.server_time()))
 }

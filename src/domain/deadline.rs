@@ -10,6 +10,7 @@ use std::time::Duration;
 /// The moments in the life of one renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
+    duration: Duration,
     /// When to renew again.
     pub renew: Duration,
     /// When to tell the process to end: no renewal has succeeded, and none is waited for any more.
@@ -28,7 +29,12 @@ impl Schedule {
     pub fn new(duration: Duration) -> Self {
         const MOST: Duration = Duration::from_secs(30);
         let kill = duration.saturating_sub((duration / 12).min(MOST));
-        Self { renew: duration / 3, terminate: kill.saturating_sub((duration / 4).min(MOST)), kill }
+        Self { duration, renew: duration / 3, terminate: kill.saturating_sub((duration / 4).min(MOST)), kill }
+    }
+
+    /// The duration to write.
+    pub fn seconds(self) -> i32 {
+        i32::try_from(self.duration.as_secs()).unwrap_or(i32::MAX)
     }
 
     /// How long a process whose lease is lost already may take to end by itself.
@@ -45,14 +51,14 @@ mod tests {
     #[test]
     fn schedules() {
         let of = |seconds| Schedule::new(Duration::from_secs(seconds));
-        let schedule = |renew: f64, terminate: f64, kill: f64| {
+        let schedule = |seconds, renew: f64, terminate: f64, kill: f64| {
             let [renew, terminate, kill] = [renew, terminate, kill].map(Duration::from_secs_f64);
-            Schedule { renew, terminate, kill }
+            Schedule { duration: Duration::from_secs(seconds), renew, terminate, kill }
         };
-        assert_eq!(of(15), schedule(5.0, 10.0, 13.75));
-        assert_eq!(of(300), schedule(100.0, 245.0, 275.0));
-        assert_eq!(of(1800), schedule(600.0, 1740.0, 1770.0));
-        assert_eq!(of(3), schedule(1.0, 2.0, 2.75));
+        assert_eq!(of(15), schedule(15, 5.0, 10.0, 13.75));
+        assert_eq!(of(300), schedule(300, 100.0, 245.0, 275.0));
+        assert_eq!(of(1800), schedule(1800, 600.0, 1740.0, 1770.0));
+        assert_eq!(of(3), schedule(3, 1.0, 2.0, 2.75));
     }
 
     proptest! {

@@ -74,9 +74,9 @@ impl Who {
         format!("{RESERVED_PREFIX}:{}", self.plain)
     }
 
-    /// Whether a holder is us, in either form.
+    /// Whether a holder is us. What we hold as an administrator is ours only when we act as one.
     pub fn is(&self, holder: &str) -> bool {
-        holder == self.plain || holder == self.admin_identity()
+        holder == self.plain || (self.admin && holder == self.admin_identity())
     }
 
     pub fn is_admin(&self) -> bool {
@@ -101,9 +101,8 @@ mod tests {
         assert_eq!(who.identity(), "jane@laptop");
         let admin = Who::user("jane", "laptop", true);
         assert_eq!(admin.identity(), "kubeadm:jane@laptop");
-        for holder in ["jane@laptop", "kubeadm:jane@laptop"] {
-            assert!(who.is(holder) && admin.is(holder));
-        }
+        assert!(who.is("jane@laptop") && admin.is("jane@laptop") && admin.is("kubeadm:jane@laptop"));
+        assert!(!who.is("kubeadm:jane@laptop"), "what an administrator holds takes --admin");
         assert!(!who.is("kubeadm:john@laptop"));
         assert!(!who.is(""));
     }

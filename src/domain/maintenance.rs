@@ -78,6 +78,15 @@ pub fn expiry(spec: &LeaseSpec) -> Result<Timestamp, &'static str> {
     Ok(renewed.saturating_add(length).unwrap_or(Timestamp::MAX))
 }
 
+/// Whether two looks at a lease show one and the same term: the same holder since the same moment.
+/// A holder's name alone does not tell: another process may use it too.
+pub fn is_same_term(one: &Lease, other: &Lease) -> bool {
+    one.metadata.uid == other.metadata.uid
+        && one.spec.holder_identity == other.spec.holder_identity
+        && one.spec.lease_transitions.unwrap_or(0) == other.spec.lease_transitions.unwrap_or(0)
+        && one.spec.acquire_time == other.spec.acquire_time
+}
+
 /// Whether a lease looks forgotten: expired without a release, held for over an hour without a
 /// renewal, or held by an administrator for over a day.
 pub fn is_abandoned(lease: &Lease, who: &Who, now: ServerTime) -> bool {
@@ -127,7 +136,8 @@ impl Record {
     /// What to write to take a lease, or to renew one that is ours.
     pub fn acquisition(before: Option<&LeaseSpec>, who: &Who, seconds: i32, now: ServerTime) -> Self {
         let holder = before.and_then(|spec| spec.holder_identity.as_deref()).unwrap_or_default();
-        let again = who.is(holder);
+        // From a person to the same person as an administrator is a change of hands too.
+        let again = holder == who.identity();
         let acquired = before.and_then(|spec| spec.acquire_time.as_ref()).map(|time| time.0);
         Self {
             acquired: acquired.filter(|_| again).unwrap_or(micros(now.0)),
@@ -168,6 +178,13 @@ impl Record {
             renewed: micros(now.0),
             transitions: before.lease_transitions.unwrap_or(0).max(0),
         }
+    }
+
+    /// Whether a lease is in the term that this record began, renewed or not.
+    pub fn began(&self, spec: &LeaseSpec) -> bool {
+        spec.holder_identity.as_deref() == Some(&self.holder)
+            && spec.acquire_time.as_ref().is_some_and(|time| time.0 == self.acquired)
+            && spec.lease_transitions.unwrap_or(0) == self.transitions
     }
 
     /// Whether a lease is exactly as this record would have left it.
@@ -257,8 +274,13 @@ mod tests {
                 assert!(!standing.is_takeable());
             }
         }
-        let standing = Standing::of(Some(&spec(Some("kubeadm:me@host"), None, None)), &me(), now());
-        assert_eq!(standing, Standing::Ours { until: None, admin: true });
+        let mine = spec(Some("kubeadm:me@host"), None, None);
+        assert_eq!(
+            Standing::of(Some(&mine), &me(), now()),
+            Standing::Admin { holder: "kubeadm:me@host".into() }
+        );
+        let admin = Who::user("me", "host", true);
+        assert_eq!(Standing::of(Some(&mine), &admin, now()), Standing::Ours { until: None, admin: true });
     }
 
     #[test]
@@ -311,6 +333,26 @@ mod tests {
         let record = Record::release(&before, now());
         assert_eq!((record.holder.as_str(), record.seconds, record.transitions), ("", 1, 7));
         assert_eq!((record.acquired, record.renewed), (at(0.0), at(0.0)));
+    }
+
+    #[test]
+    fn a_term_is_a_holder_since_a_moment() {
+        let mut one = Lease { spec: spec(Some("x"), Some(10.0), Some(60)), ..Lease::default() };
+        one.metadata.uid = "u".into();
+        one.spec.acquire_time = Some(MicroTime(at(-10.0)));
+        let changed = |change: &dyn Fn(&mut Lease)| {
+            let mut other = one.clone();
+            change(&mut other);
+            is_same_term(&one, &other)
+        };
+        assert!(changed(&|_| ()));
+        assert!(changed(&|lease| lease.spec.renew_time = Some(MicroTime(at(0.0)))));
+        assert!(changed(&|lease| lease.spec.lease_duration_seconds = Some(1)));
+        assert!(changed(&|lease| lease.spec.lease_transitions = Some(0)));
+        assert!(!changed(&|lease| lease.spec.lease_transitions = Some(1)));
+        assert!(!changed(&|lease| lease.spec.holder_identity = Some("kubeadm:x".into())));
+        assert!(!changed(&|lease| lease.spec.acquire_time = Some(MicroTime(at(0.0)))));
+        assert!(!changed(&|lease| lease.metadata.uid = "v".into()));
     }
 
     #[test]
@@ -370,7 +412,11 @@ mod tests {
                 lease_transitions: Some(record.transitions),
                 ..LeaseSpec::default()
             };
-            prop_assert!(record.is_in(&after));
+            prop_assert!(record.is_in(&after) && record.began(&after));
+            let renewed = LeaseSpec { renew_time: Some(MicroTime(at(9e9))), ..after.clone() };
+            prop_assert!(!record.is_in(&renewed) && record.began(&renewed));
+            let anothers = LeaseSpec { acquire_time: Some(MicroTime(at(9e9))), ..after.clone() };
+            prop_assert!(!record.began(&anothers), "the same name, another term");
             let other = Who::user("other", "host", false);
             let end = expiry(&after).unwrap();
             let held = Standing::Held { holder: record.holder.clone(), until: end };

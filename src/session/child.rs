@@ -5,16 +5,18 @@ use std::{
     io::{self, BufRead as _, BufReader, PipeWriter, Write as _},
     os::{fd::AsRawFd as _, unix::process::CommandExt as _},
     process, thread,
+    time::Duration,
 };
 
 use nix::{
     fcntl::{FcntlArg, FdFlag, fcntl},
-    sys::signal::{Signal, killpg},
+    sys::signal::{Signal, kill, killpg},
     unistd::Pid,
 };
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::mpsc,
+    time::sleep,
 };
 
 use super::{
@@ -27,6 +29,9 @@ use crate::{
     domain::deadline::Schedule,
     error::{Error, Result},
 };
+
+/// How late the watchdog may be before it is done without.
+const LATENESS: Duration = Duration::from_millis(300);
 
 /// How a command that ran under leases ended.
 #[derive(Debug)]
@@ -47,7 +52,7 @@ pub async fn run(
     schedule: Schedule,
     command: &[OsString],
 ) -> Result<Ended> {
-    let valid_since = held.iter().map(|held| held.sent).min().unwrap_or_else(BootInstant::now);
+    let valid_since = held.iter().map(Held::sent).min().unwrap_or_else(BootInstant::now);
     let mut signals = signals()?;
     let (watchdog, mut reports) = Watchdog::start(command, &environment(held))?;
     watchdog.valid(valid_since, schedule);
@@ -64,11 +69,25 @@ pub async fn run(
     tokio::pin!(keeping);
     let mut lost: Option<Lost> = None;
     let mut group = None;
+    // When the watchdog should have done its work; it may have been stopped itself.
+    let mut overdue = BootInstant::now();
     loop {
         let report = tokio::select! {
             report = reports.recv() => report,
             why = &mut keeping, if lost.is_none() => {
+                let left = match why {
+                    Lost::Unrenewed { .. } => schedule.kill.saturating_sub(schedule.terminate),
+                    Lost::Taken { .. } | Lost::Deleted { .. } => schedule.last_words(),
+                };
+                overdue = BootInstant::now() + left + LATENESS;
                 lost = Some(why);
+                continue;
+            }
+            () = sleep(overdue.remaining().max(LATENESS)), if lost.is_some() => {
+                if overdue.has_passed() && let Some(group) = group {
+                    let _ = killpg(group, Signal::SIGKILL);
+                    watchdog.wake();
+                }
                 continue;
             }
             Some(number) = signals.recv() => {
@@ -101,10 +120,10 @@ fn environment(held: &[Held]) -> Vec<(&'static str, String)> {
     vec![
         ("KUBECTL_LEASE_NAMESPACE", list(&|held| held.at.namespace.clone())),
         ("KUBECTL_LEASE_NAME", list(&|held| held.at.name.clone())),
-        ("KUBECTL_LEASE_UID", list(&|held| held.lease.value.metadata.uid.clone())),
+        ("KUBECTL_LEASE_UID", list(&|held| held.lease().value.metadata.uid.clone())),
         (
             "KUBECTL_LEASE_TRANSITIONS",
-            list(&|held| held.lease.value.spec.lease_transitions.unwrap_or(0).to_string()),
+            list(&|held| held.lease().value.spec.lease_transitions.unwrap_or(0).to_string()),
         ),
         ("KUBECTL_LEASE_HOLDER", list(&|held| held.who.identity())),
     ]
@@ -152,6 +171,13 @@ impl Watchdog {
             }
         });
         Ok((Self { process, orders: Some(orders) }, receiver))
+    }
+
+    /// So that it can report, if it was stopped.
+    fn wake(&self) {
+        if let Ok(id) = i32::try_from(self.process.id()) {
+            let _ = kill(Pid::from_raw(id), Signal::SIGCONT);
+        }
     }
 
     fn valid(&self, since: BootInstant, schedule: Schedule) {

@@ -4,7 +4,11 @@
 //! in between: read and judge again. A write whose answer never came may or may not have been done:
 //! the lease is read back, and recognised by what only that write would have left there.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use tokio::{sync::mpsc, time::sleep};
 
@@ -18,7 +22,7 @@ use crate::{
     domain::{
         holder::Who,
         lease::{Lease, Metadata},
-        maintenance::{Record, Standing},
+        maintenance::{Record, Standing, is_same_term},
     },
     error::{Error, Result},
 };
@@ -57,16 +61,16 @@ pub struct Claim {
     /// Create the namespace where it is missing.
     pub create_namespace: bool,
     pub writing: Writing,
+    /// What this claim has written or tried to: only that is its own to undo.
+    pub attempts: Arc<Mutex<Vec<Record>>>,
 }
 
-/// A lease that is ours.
+/// A lease that is ours. Clones know the same: who keeps it tells who releases it.
 #[derive(Clone, Debug)]
 pub struct Held {
     pub at: Address,
     pub who: Who,
-    pub lease: Object<Lease>,
-    /// When the write that made or renewed it was sent: its time counts from here.
-    pub sent: BootInstant,
+    known: Arc<Mutex<(Object<Lease>, BootInstant)>>,
 }
 
 /// How an attempt ended.
@@ -144,6 +148,7 @@ impl Claim {
             }
             let record = self.record(seen.lease.as_ref(), cluster);
             let now = BootInstant::now();
+            lock(&self.attempts).push(record.clone());
             match self.write(cluster, seen.lease.as_ref(), &record).await {
                 Ok(lease) => return Ok(Took::Yes(self.held(lease, now), standing)),
                 Err(error) if error.is_conflict() => last = Some(error),
@@ -234,7 +239,29 @@ impl Claim {
     }
 
     fn held(&self, lease: Object<Lease>, sent: BootInstant) -> Held {
-        Held { at: self.at.clone(), who: self.who.clone(), lease, sent }
+        Held::new(self.at.clone(), self.who.clone(), lease, sent)
+    }
+
+    /// Undoes what this claim's own writes have left behind, if anything; whether there was something.
+    /// For a claim that was given up while a write may have been under way.
+    pub async fn withdraw(&self, cluster: &Cluster) -> Result<bool> {
+        let attempts = std::mem::take(&mut *lock(&self.attempts));
+        if attempts.is_empty() || self.writing.dry_run {
+            return Ok(false);
+        }
+        let Some(lease) = cluster.lease(&self.at).await? else { return Ok(false) };
+        if attempts.iter().any(|record| record.began(&lease.value.spec)) {
+            return Held::found(self.at.clone(), self.who.clone(), lease)
+                .release(cluster, &self.writing)
+                .await;
+        }
+        if lease.value.holder().is_empty() {
+            // A write of ours may still be on its way. It carries the version that was read: let
+            // there be a newer one, and it will be refused.
+            let record = Record::release(&lease.value.spec, cluster.server_time());
+            let _ = cluster.write_lease(&self.at, &lease.value, &record, None, &self.writing).await;
+        }
+        Ok(false)
     }
 
     /// Takes the lease as soon as it is to be had, watching it. `told` hears of every change, and
@@ -313,39 +340,66 @@ impl Claim {
 }
 
 impl Held {
-    /// A lease of `who`'s, as a look has just found it.
-    pub fn found(at: Address, who: Who, lease: Object<Lease>) -> Self {
-        Self { at, who, lease, sent: BootInstant::now() }
+    fn new(at: Address, who: Who, lease: Object<Lease>, sent: BootInstant) -> Self {
+        Self { at, who, known: Arc::new(Mutex::new((lease, sent))) }
     }
 
-    /// Lets the lease go, if it is still ours after a fresh look; whether it was.
+    /// A lease of `who`'s, as a look has just found it.
+    pub fn found(at: Address, who: Who, lease: Object<Lease>) -> Self {
+        Self::new(at, who, lease, BootInstant::now())
+    }
+
+    /// The lease, as it was last read or written.
+    pub fn lease(&self) -> Object<Lease> {
+        lock(&self.known).0.clone()
+    }
+
+    /// When the write that made or last renewed it was sent: its time counts from here.
+    pub fn sent(&self) -> BootInstant {
+        lock(&self.known).1
+    }
+
+    pub(super) fn renewed(&self, lease: Object<Lease>, sent: BootInstant) {
+        *lock(&self.known) = (lease, sent);
+    }
+
+    /// The same term, as a fresh look has found it.
+    pub(super) fn seen(&self, lease: Object<Lease>) {
+        lock(&self.known).0 = lease;
+    }
+
+    /// Lets the lease go, if it is still in the term that we hold; whether it was.
     pub async fn release(&self, cluster: &Cluster, writing: &Writing) -> Result<bool> {
-        let mut lease = self.lease.clone();
-        for attempt in 0..ATTEMPTS {
-            if lease.value.metadata.uid != self.lease.value.metadata.uid || !self.who.is(lease.value.holder())
-            {
-                return Ok(false);
+        let ours = self.lease();
+        let mut lease = ours.clone();
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            if !is_same_term(&lease.value, &ours.value) {
+                // A release of ours without an answer, done after all, is what we wanted.
+                let released = last.as_ref().is_some_and(|record: &Record| record.is_in(&lease.value.spec));
+                return Ok(released);
             }
             let record = Record::release(&lease.value.spec, cluster.server_time());
-            match cluster.write_lease(&self.at, &lease.value, &record, None, writing).await {
+            let failure = match cluster.write_lease(&self.at, &lease.value, &record, None, writing).await {
                 Ok(_) => return Ok(true),
                 Err(error) if error.is_not_found() => return Ok(false),
-                Err(error) if error.is_conflict() || error.is_unclear() && attempt + 1 < ATTEMPTS => {
-                    if error.is_unclear() {
-                        sleep(PAUSE).await;
-                    }
-                }
-                Err(error) => return Err(error),
+                Err(error) => error,
+            };
+            if failure.is_unclear() {
+                last = Some(record);
+                sleep(PAUSE).await;
+            } else if !failure.is_conflict() {
+                return Err(failure);
             }
             match cluster.lease(&self.at).await? {
                 Some(now) => lease = now,
                 None => return Ok(false),
             }
-            // Written without an answer: released is what we wanted.
-            if lease.value.holder().is_empty() {
-                return Ok(true);
-            }
         }
         Err(Error::LostRace { message: format!("somebody was always faster at '{}'", self.at.name) })
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

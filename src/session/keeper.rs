@@ -1,17 +1,28 @@
-//! Keeping leases: each is renewed at a third of its duration, until one of them is lost.
+//! Keeping leases: each is renewed at a third of its duration, and watched meanwhile, until one of
+//! them is lost.
 
-use std::{cell::Cell, time::Duration};
+use std::time::Duration;
 
 use futures::future::select_all;
-use tokio::time::{sleep, timeout};
+use tokio::{
+    sync::{Notify, mpsc},
+    time::{sleep, timeout},
+};
 
 use super::Held;
-use crate::{cluster::Cluster, domain::deadline::Schedule, error::Error};
-
-use crate::clock::BootInstant;
+use crate::{
+    clock::BootInstant,
+    cluster::{
+        Cluster, LEASES, Object, Query,
+        watch::{Event, follow},
+    },
+    domain::{deadline::Schedule, lease::Lease, maintenance::is_same_term},
+};
 
 /// After a failure, the next attempt.
 const PAUSE: Duration = Duration::from_millis(500);
+/// The server sends a bookmark each minute: a longer silence is a dead connection.
+const QUIET: Duration = Duration::from_secs(90);
 
 /// Why a lease is no longer ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,72 +49,139 @@ impl std::fmt::Display for Lost {
 /// Renews the leases until one is lost. `valid` hears, after each renewal, since when all of them
 /// are known to be ours: the earliest moment at which a last successful renewal was sent.
 pub async fn keep(cluster: &Cluster, held: &[Held], schedule: Schedule, valid: impl Fn(BootInstant)) -> Lost {
-    let sent: Vec<Cell<BootInstant>> = held.iter().map(|held| Cell::new(held.sent)).collect();
     let renewed = || {
-        if let Some(earliest) = sent.iter().map(Cell::get).min() {
+        if let Some(earliest) = held.iter().map(Held::sent).min() {
             valid(earliest);
         }
     };
+    let disturbed: Vec<Notify> = held.iter().map(|_| Notify::new()).collect();
     let keepers = held
         .iter()
-        .zip(&sent)
-        .map(|(held, sent)| Box::pin(keep_one(cluster, held, schedule, sent, &renewed)));
-    let (lost, ..) = select_all(keepers).await;
-    lost
+        .zip(&disturbed)
+        .map(|(held, disturbed)| Box::pin(keep_one(cluster, held, schedule, disturbed, &renewed)));
+    tokio::select! {
+        (lost, ..) = select_all(keepers) => lost,
+        lost = watch(cluster, held, &disturbed) => lost,
+    }
+}
+
+/// What became of a lease of ours, by a fresh look; `None` while it is ours.
+fn fate(held: &Held, now: Option<&Object<Lease>>) -> Option<Lost> {
+    let name = held.at.name.clone();
+    match now {
+        None => Some(Lost::Deleted { name }),
+        Some(now) if is_same_term(&now.value, &held.lease().value) => None,
+        Some(now) => Some(Lost::Taken { name, holder: now.value.holder().to_owned() }),
+    }
+}
+
+/// Watches the leases, so that one that is taken, deleted or shortened is known at once and not only
+/// when it is to be renewed. Who may not watch has to do without.
+async fn watch(cluster: &Cluster, held: &[Held], disturbed: &[Notify]) -> Lost {
+    let Some(first) = held.first() else { return std::future::pending().await };
+    let mut query = Query::new(LEASES).namespace(&first.at.namespace);
+    if held.len() == 1 {
+        query = query.select(None, Some(&format!("metadata.name={}", first.at.name)));
+    }
+    let (sender, mut events) = mpsc::channel::<((), Event<Lease>)>(16);
+    let watching = async {
+        while let Some(((), event)) = events.recv().await {
+            let gone = matches!(event, Event::Gone(_));
+            let leases = match event {
+                Event::Snapshot(leases) => leases,
+                Event::Changed(lease) | Event::Gone(lease) => vec![lease],
+                Event::Lost(_) | Event::Failed(_) => continue,
+            };
+            for lease in leases {
+                let ours =
+                    held.iter().zip(disturbed).find(|(held, _)| held.at.name == lease.value.metadata.name);
+                let Some((held, disturbed)) = ours else { continue };
+                let known = held.lease();
+                // An event of before our own last write tells nothing.
+                if !is_newer(&lease.value, &known.value) {
+                    continue;
+                }
+                if let Some(lost) = fate(held, (!gone).then_some(&lease)) {
+                    return lost;
+                }
+                if lease.value.spec.lease_duration_seconds != known.value.spec.lease_duration_seconds {
+                    // Others go by what is written there: set it right.
+                    disturbed.notify_one();
+                }
+            }
+        }
+        std::future::pending().await
+    };
+    let following = async {
+        follow(cluster, &query, QUIET, (), sender).await;
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        lost = watching => lost,
+        () = following => std::future::pending().await,
+    }
+}
+
+/// Whether one look at an object is newer than another. Versions of one resource can be compared.
+fn is_newer(one: &Lease, other: &Lease) -> bool {
+    let version = |lease: &Lease| lease.metadata.resource_version.parse::<u64>().unwrap_or(u64::MAX);
+    version(one) > version(other)
 }
 
 async fn keep_one(
     cluster: &Cluster,
     held: &Held,
     schedule: Schedule,
-    sent: &Cell<BootInstant>,
+    disturbed: &Notify,
     renewed: &impl Fn(),
 ) -> Lost {
     let name = held.at.name.clone();
-    let mut lease = held.lease.clone();
+    // Several attempts have to fit between the renewal's time and the end: one that hangs is not
+    // waited for.
+    let patience = schedule.terminate.saturating_sub(schedule.renew) / 3;
     loop {
-        sleep((sent.get() + schedule.renew).remaining()).await;
+        tokio::select! {
+            () = sleep((held.sent() + schedule.renew).remaining()) => {}
+            () = disturbed.notified() => {}
+        }
         let mut why = "no time was left".to_owned();
         loop {
-            let left = (sent.get() + schedule.terminate).remaining();
+            let left = (held.sent() + schedule.terminate).remaining();
             if left.is_zero() {
                 return Lost::Unrenewed { name, why };
             }
-            // Several attempts have to fit: one that hangs is not waited for until the end.
-            let limit = left.min(schedule.renew);
+            let limit = left.min(patience);
             let now = BootInstant::now();
-            let attempt =
-                timeout(limit, cluster.renew_lease(&held.at, &lease.value, cluster.server_time().0)).await;
-            match attempt {
+            let lease = held.lease();
+            let renewal =
+                cluster.renew_lease(&held.at, &lease.value, schedule.seconds(), cluster.server_time().0);
+            match timeout(limit, renewal).await {
                 Ok(Ok(renewal)) => {
-                    lease = renewal;
-                    sent.set(now);
+                    held.renewed(renewal, now);
                     renewed();
                     break;
                 }
                 Ok(Err(error)) if error.is_not_found() => return Lost::Deleted { name },
                 Ok(Err(error)) if error.is_conflict() => {
                     match timeout(limit, cluster.lease(&held.at)).await {
-                        Ok(Ok(Some(now))) => {
-                            let same = now.value.metadata.uid == lease.value.metadata.uid
-                                && now.value.holder() == lease.value.holder()
-                                && now.value.spec.lease_transitions == lease.value.spec.lease_transitions;
-                            if !same {
-                                return Lost::Taken { name, holder: now.value.holder().to_owned() };
+                        Ok(Ok(now)) => {
+                            if let Some(lost) = fate(held, now.as_ref()) {
+                                return lost;
                             }
                             // Ours still: our own write without an answer, or somebody's annotation.
-                            lease = now;
+                            if let Some(now) = now {
+                                held.seen(now);
+                            }
                             continue;
                         }
-                        Ok(Ok(None)) => return Lost::Deleted { name },
                         Ok(Err(error)) => why = error.to_string(),
                         Err(_) => why = no_answer(),
                     }
                 }
-                Ok(Err(Error::Interrupted)) | Err(_) => why = no_answer(),
                 Ok(Err(error)) => why = error.to_string(),
+                Err(_) => why = no_answer(),
             }
-            sleep(PAUSE.min(schedule.renew / 4)).await;
+            sleep(PAUSE.min(patience / 2)).await;
         }
     }
 }

@@ -19,7 +19,7 @@ use std::{
 
 use nix::{
     sys::{
-        signal::{SigSet, Signal, killpg},
+        signal::{SigSet, Signal, kill, killpg},
         wait::{WaitPidFlag, WaitStatus, waitpid},
     },
     unistd::{Pid, close, getpgid, getpgrp, tcgetpgrp, tcsetpgrp},
@@ -118,9 +118,15 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
         return ExitCode::from(2);
     };
     let command: Vec<OsString> = args.collect();
+    if command.is_empty() {
+        return ExitCode::from(2);
+    }
     let (Ok(orders), Ok(mut reports)) = (adopt(orders, false), adopt(reports, true)) else {
         return ExitCode::from(2);
     };
+    // Whatever the command starts stays our descendant, even when its own parent has ended.
+    #[cfg(target_os = "linux")]
+    let _ = nix::sys::prctl::set_child_subreaper(true);
     // The terminal may be handed to the command and back by a process in the background.
     let mut blocked = SigSet::empty();
     blocked.add(Signal::SIGTTOU);
@@ -160,13 +166,21 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
     let group = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
     let terminal = Terminal::hand_over(group);
     report(&Report::Started(group.as_raw()));
+    let handed_over = terminal.is_some();
     thread::spawn(move || {
-        let _ = sender.send(Event::Ended(wait(group)));
+        let _ = sender.send(Event::Ended(wait(group, handed_over)));
     });
     let outcome = guard(group, &events, terminate, kill);
     drop(terminal);
-    // What the command left running in its group had the lease's protection too.
-    let _ = killpg(group, Signal::SIGKILL);
+    // What the command left running had the lease's protection too, and has it no longer. Some of
+    // it may be starting more: until there is nobody.
+    for _ in 0..100 {
+        signal_all(group, Signal::SIGKILL);
+        if descendants().is_empty() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
     report(&outcome);
     ExitCode::SUCCESS
 }
@@ -202,26 +216,72 @@ fn guard(
             Err(_) => {}
         }
         if kill.has_passed() {
-            let _ = killpg(group, Signal::SIGKILL);
+            signal_all(group, Signal::SIGKILL);
             expired = true;
         } else if terminate.has_passed() && !terminated {
             // A command that is stopped cannot hear it.
-            let _ = killpg(group, Signal::SIGTERM);
-            let _ = killpg(group, Signal::SIGCONT);
+            signal_all(group, Signal::SIGTERM);
+            signal_all(group, Signal::SIGCONT);
             terminated = true;
             expired = true;
         }
     }
 }
 
+/// Signals the command's process group, and where it can be told also everything that left it: the
+/// jobs of an interactive shell have groups of their own.
+fn signal_all(group: Pid, signal: Signal) {
+    let _ = killpg(group, signal);
+    for process in descendants() {
+        let _ = kill(process, signal);
+    }
+}
+
+/// Every process that descends from this one and still lives.
+#[cfg(target_os = "linux")]
+fn descendants() -> Vec<Pid> {
+    // pid (name) state parent …, where the name may hold anything, parentheses too.
+    let parent_of = |stat: String| {
+        let (pid, rest) = stat.split_once(" (")?;
+        let mut fields = rest.rsplit_once(')')?.1.split_whitespace();
+        let alive = fields.next()? != "Z";
+        Some((pid.parse::<i32>().ok()?, fields.next()?.parse::<i32>().ok()?, alive))
+    };
+    let processes: Vec<(i32, i32, bool)> = std::fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| std::fs::read_to_string(entry.ok()?.path().join("stat")).ok())
+        .filter_map(parent_of)
+        .collect();
+    let mut family = vec![Pid::this().as_raw()];
+    let mut next = 0;
+    while let Some(parent) = family.get(next).copied() {
+        family.extend(processes.iter().filter(|(_, of, _)| *of == parent).map(|(pid, ..)| *pid));
+        next += 1;
+    }
+    let alive = |pid: &i32| processes.iter().any(|(process, _, alive)| process == pid && *alive);
+    family.into_iter().skip(1).filter(alive).map(Pid::from_raw).collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn descendants() -> Vec<Pid> {
+    Vec::new()
+}
+
 /// The exit code of the command, 128 and the number for a signal.
-fn wait(child: Pid) -> u8 {
+fn wait(child: Pid, handed_over: bool) -> u8 {
     loop {
         match waitpid(child, Some(WaitPidFlag::WUNTRACED)) {
             Ok(WaitStatus::Exited(_, code)) => return u8::try_from(code).unwrap_or(1),
             Ok(WaitStatus::Signaled(_, signal, _)) => return 128_u8.saturating_add(signal as u8),
             // Ctrl-Z: nobody could bring it back from here, and the lease would be held for nothing.
-            Ok(WaitStatus::Stopped(_, Signal::SIGTSTP | Signal::SIGTTIN | Signal::SIGTTOU)) => {
+            Ok(WaitStatus::Stopped(_, Signal::SIGTSTP)) => {
+                let _ = killpg(child, Signal::SIGCONT);
+            }
+            // It wanted the terminal before it had it. Where it is never to have it, it waits, as
+            // anything in the background does.
+            Ok(WaitStatus::Stopped(_, Signal::SIGTTIN | Signal::SIGTTOU)) if handed_over => {
+                thread::sleep(LOOK);
                 let _ = killpg(child, Signal::SIGCONT);
             }
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
@@ -239,27 +299,29 @@ fn adopt(number: RawFd, write: bool) -> std::io::Result<File> {
 
 /// The terminal, while it is the command's: so it can read what is typed and hear Ctrl-C.
 struct Terminal {
+    tty: File,
     owner: Pid,
 }
 
 impl Terminal {
     /// Hands the terminal over, if it is one and was the plugin's to hand.
     fn hand_over(group: Pid) -> Option<Self> {
-        let owner = tcgetpgrp(std::io::stdin()).ok()?;
+        let tty = File::options().read(true).write(true).open("/dev/tty").ok()?;
+        let owner = tcgetpgrp(&tty).ok()?;
         let plugin = getpgid(Some(nix::unistd::getppid())).unwrap_or_else(|_| getpgrp());
         if owner != plugin {
             return None;
         }
-        tcsetpgrp(std::io::stdin(), group).ok()?;
+        tcsetpgrp(&tty, group).ok()?;
         // It may have asked for input before it was allowed to, and have been stopped for that.
         let _ = killpg(group, Signal::SIGCONT);
-        Some(Self { owner })
+        Some(Self { tty, owner })
     }
 }
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        let _ = tcsetpgrp(std::io::stdin(), self.owner);
+        let _ = tcsetpgrp(&self.tty, self.owner);
     }
 }
 

@@ -48,8 +48,8 @@ fn file() -> PathBuf {
 fn living(beats: &Path) -> String {
     let file = beats.display();
     format!(
-        "beat() {{ while :; do echo \"$1 $(date +%s%N) $KUBECTL_LEASE_UID $KUBECTL_LEASE_TRANSITIONS\" >>{file}; sleep 0.02; done; }}; \
-         beat grandchild & beat child"
+        "beat() {{ while :; do echo \"$$ $(date +%s%N) $KUBECTL_LEASE_UID $KUBECTL_LEASE_TRANSITIONS\" >>{file}; sleep 0.02; done; }}; \
+         beat & beat"
     )
 }
 
@@ -255,6 +255,122 @@ fn a_killed_watchdog_ends_the_command_too() {
 }
 
 #[test]
+fn a_stopped_watchdog_does_not_keep_the_command() {
+    let name = format!("hold-{}", random());
+    let (mut running, beats) = start_living(&plugin(), &name, &["-d", "3s"]);
+    let children = Command::new("pgrep").args(["-P", &running.id().to_string()]).output().unwrap();
+    let watchdog = String::from_utf8(children.stdout).unwrap().trim().to_owned();
+    assert!(Command::new("kill").args(["-STOP", &watchdog]).status().unwrap().success());
+    shared().kubectl(&["delete", "lease", "-n", "default", &name]);
+    assert_eq!(running.wait(), 75);
+    assert!(!lives(&beats));
+}
+
+/// Two processes that were given the same name: neither lets go of what the other holds.
+#[test]
+fn a_process_never_releases_another_ones_term_of_the_same_name() {
+    let name = format!("hold-{}", random());
+    let (mut first, _) = start_living(&plugin(), &name, &["--holder", "job", "-d", "3s"]);
+    plugin().run(&["hold", &name, "-n", "default", "--holder", "job", "--wait=1s", "--", "true"]).expect(124);
+    assert_eq!(holder(&name), "job", "giving up a wait undoes nothing of the other's");
+    first.signal("-STOP");
+    let beats = file();
+    let script = living(&beats);
+    let second = plugin().start(&[
+        "hold",
+        &name,
+        "-n",
+        "default",
+        "--holder",
+        "job",
+        "--wait=20s",
+        "--",
+        "sh",
+        "-c",
+        &script,
+    ]);
+    wait_for(
+        "the second runs",
+        Duration::from_secs(15),
+        || beats.exists() && lives(&beats),
+        || second.stderr(),
+    );
+    first.signal("-CONT");
+    assert_eq!(first.wait(), 75);
+    assert_eq!(holder(&name), "job");
+    assert!(lives(&beats));
+}
+
+#[test]
+fn a_duration_that_somebody_shortens_is_set_right_at_once() {
+    let name = format!("hold-{}", random());
+    let (mut running, beats) = start_living(&plugin(), &name, &["-d", "30s"]);
+    let patch = r#"{"spec":{"leaseDurationSeconds":1}}"#;
+    shared().kubectl(&["patch", "lease", "-n", "default", &name, "--type=merge", "-p", patch]);
+    let seconds = || lease(&name)["spec"]["leaseDurationSeconds"].as_i64();
+    wait_for("it is set right", Duration::from_secs(3), || seconds() == Some(30), String::new);
+    assert!(lives(&beats));
+    running.signal("-TERM");
+    running.wait();
+}
+
+#[test]
+fn a_forced_release_is_seen_at_once_whatever_the_duration() {
+    let name = format!("hold-{}", random());
+    let (mut running, beats) = start_living(&plugin(), &name, &["-d", "10m"]);
+    let patch = r#"{"spec":{"holderIdentity":"","leaseDurationSeconds":1}}"#;
+    shared().kubectl(&["patch", "lease", "-n", "default", &name, "--type=merge", "-p", patch]);
+    let began = Instant::now();
+    assert_eq!(running.wait(), 75);
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(!lives(&beats));
+}
+
+/// An interactive shell gives each job a process group of its own; `setsid` even a session.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_leaves_the_process_group_is_ended_too() {
+    for escape in ["set -m; ", "setsid "] {
+        let name = format!("hold-{}", random());
+        let beats = file();
+        let script = format!("{escape}sh -c '{}' & wait; sleep 600", living(&beats).replace('\'', "'\\''"));
+        let mut running =
+            plugin().start(&["hold", &name, "-n", "default", "-d", "3s", "--", "bash", "-c", &script]);
+        wait_for("it runs", SOON, || beats.exists() && lives(&beats), || running.stderr());
+        shared().kubectl(&["delete", "lease", "-n", "default", &name]);
+        assert_eq!(running.wait(), 75);
+        assert!(!lives(&beats), "{escape}");
+    }
+}
+
+/// One connection that hangs is not the end: the next attempt has its time too.
+#[test]
+fn one_hung_request_does_not_lose_the_lease() {
+    let name = format!("hold-{}", random());
+    let hung = AtomicBool::new(false);
+    let proxy = FaultProxy::start(shared(), move |method, path| {
+        let renewal = method == "PATCH" && path.contains("/leases/");
+        if renewal && !hung.swap(true, Ordering::SeqCst) { Fault::HangAfter } else { Fault::None }
+    });
+    Plugin::new(&proxy.kubeconfig)
+        .run(&["hold", &name, "-n", "default", "-d", "6s", "--", "sleep", "9"])
+        .expect(0);
+}
+
+#[test]
+fn the_nodes_heartbeats_are_not_to_be_held() {
+    plugin().run(&["hold", "node-1", "-n", "kube-node-lease", "--", "true"]).expect(6).says("heartbeats");
+}
+
+#[test]
+fn the_documented_rights_are_enough_to_hold() {
+    let name = format!("hold-{}", random());
+    let reader = Plugin::new(shared().kubeconfig(User::Reader, 0));
+    reader.run(&["hold", &name, "-n", "default", "-d", "3s", "--", "sleep", "2"]).expect(0);
+    reader.run(&["hold", &name, "-n", "kube-system", "--", "true"]).expect(7);
+}
+
+#[test]
 fn a_lease_of_coordinated_election_is_left_to_it() {
     plugin()
         .run(&["hold", "kube-controller-manager", "-n", "kube-system", "--", "true"])
@@ -377,10 +493,12 @@ fn at_most_one_at_a_time_through_stops_kills_and_cuts() {
     for worker in workers {
         worker.join().unwrap();
     }
-    let terms = terms(&fs::read_to_string(&beats).unwrap());
-    assert!(terms.len() > 10, "{} terms", terms.len());
-    for ((earlier, (_, last)), (later, (first, _))) in terms.iter().zip(terms.iter().skip(1)) {
-        assert!(last < first, "term {earlier} ran into term {later} by {} ms", (last - first) / 1_000_000);
+    let mut spans = spans(&fs::read_to_string(&beats).unwrap());
+    assert!(spans.len() > 10, "{} commands", spans.len());
+    spans.sort_unstable();
+    for (earlier, later) in spans.iter().zip(spans.iter().skip(1)) {
+        assert!(earlier.last < later.first, "{earlier:?} ran into {later:?}");
+        assert!(earlier.token < later.token, "the token grows: {earlier:?}, {later:?}");
     }
 }
 
@@ -424,15 +542,26 @@ fn disturb(plugin: &Plugin, script: &str, mut seed: u64, end: Instant) {
     }
 }
 
-/// The first and the last sign of life of each term, by its fencing token.
-fn terms(history: &str) -> BTreeMap<u32, (u64, u64)> {
-    let mut terms: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+/// The life of one command, from its first to its last sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Span {
+    first: u64,
+    last: u64,
+    token: u32,
+    process: u32,
+}
+
+/// The lives of all commands, told apart by process and fencing token.
+fn spans(history: &str) -> Vec<Span> {
+    let mut spans: BTreeMap<(u32, u32), Span> = BTreeMap::new();
     for line in history.lines() {
         let words: Vec<_> = line.split(' ').collect();
-        let [_, time, _, transitions] = words[..] else { continue };
-        let (Ok(time), Ok(term)) = (time.parse(), transitions.parse()) else { continue };
-        let span = terms.entry(term).or_insert((time, time));
-        *span = (span.0.min(time), span.1.max(time));
+        let [process, time, _, token] = words[..] else { continue };
+        let (Ok(process), Ok(time), Ok(token)) = (process.parse(), time.parse(), token.parse()) else {
+            continue;
+        };
+        let span = spans.entry((process, token)).or_insert(Span { first: time, last: time, token, process });
+        (span.first, span.last) = (span.first.min(time), span.last.max(time));
     }
-    terms
+    spans.into_values().collect()
 }

@@ -110,12 +110,12 @@ fn the_same_user_is_known_again() {
 #[test]
 fn what_another_holds_is_not_taken_renewed_or_released() {
     let node = node(shared());
-    plugin().run(&["maint", "acquire", &node, "--holder", "jane", "--reason", "disk\u{1b}[31m"]).expect(0);
+    plugin().run(&["maint", "acquire", &node, "--holder", "jane", "--reason", "disk\u{202e}"]).expect(0);
     let before = lease(shared(), &node);
     for verb in ["acquire", "renew", "release"] {
         let outcome = plugin().run(&["maint", verb, &node, "--holder", "john"]).expect(4);
         let held = format!("error: {node} is held by 'jane' since ");
-        let outcome = outcome.says(&held).says(" ago) until ").says(" left): disk\\u{1b}[31m").says("hint: ");
+        let outcome = outcome.says(&held).says(" ago) until ").says(" left): disk\\u{202e}").says("hint: ");
         assert_eq!(outcome.stdout, "");
     }
     plugin()
@@ -158,8 +158,88 @@ fn an_administrator_holds_until_released_with_admin() {
         .says("held by administrator 'kubeadm:jane'");
     plugin().run(&["maint", "release", &node, "--holder", "jane"]).expect(6).says("--admin");
     plugin().run(&["maint", "release", &node, "--holder", "john", "--force", "--confirm"]).expect(6);
+    // Not even by herself, without --admin: an administrator's lease is not made a plain one.
+    for args in
+        [&["maint", "acquire", &node][..], &["maint", "renew", &node], &["maint", "run", &node, "--", "true"]]
+    {
+        let args = [&args[..3], &["--holder", "jane"], &args[3..]].concat();
+        plugin().run(&args).expect(4).says("held by administrator 'kubeadm:jane'");
+    }
+    plugin().run(&["maint", "status", &node, "--holder", "jane"]).expect(0);
     plugin().run(&["maint", "release", &node, "--holder", "jane", "--admin"]).expect(0);
-    plugin().run(&["maint", "acquire", &node, "--holder", "john"]).expect(0);
+    plugin().run(&["maint", "acquire", &node, "--holder", "jane"]).expect(0);
+    let before = lease(shared(), &node)["spec"]["leaseTransitions"].as_i64().unwrap();
+    plugin().run(&["maint", "acquire", &node, "--holder", "jane", "--admin"]).expect(0);
+    assert_eq!(lease(shared(), &node)["spec"]["leaseTransitions"], before + 1, "a change of hands");
+}
+
+/// What another process of the same name holds is not this one's to undo.
+#[test]
+fn only_what_a_command_took_itself_is_undone() {
+    let (first, second) = {
+        let (a, b) = (node(shared()), node(shared()));
+        if a < b { (a, b) } else { (b, a) }
+    };
+    plugin().run(&["maint", "acquire", &first, "--holder", "jane"]).expect(0);
+    let mut waiting = plugin().start(&["maint", "acquire", &first, &second, "--holder", "john", "--wait"]);
+    waiting.until_stderr("it waits", SOON, |text| text.contains("waiting for"));
+    plugin().run(&["maint", "acquire", &second, "--holder", "john"]).expect(0);
+    waiting.signal("-INT");
+    assert_eq!(waiting.wait(), 130);
+    assert_eq!(holder(shared(), &second), "john");
+}
+
+/// What is taken is kept while the rest is waited for, however long that takes.
+#[test]
+fn what_is_taken_is_kept_while_the_rest_is_waited_for() {
+    let (first, second) = {
+        let (a, b) = (node(shared()), node(shared()));
+        if a < b { (a, b) } else { (b, a) }
+    };
+    plugin().run(&["maint", "acquire", &second, "--holder", "jane"]).expect(0);
+    let mut waiting =
+        plugin().start(&["maint", "acquire", &first, &second, "--holder", "john", "-d", "3s", "--wait"]);
+    waiting.until_stderr("it waits", SOON, |text| text.contains("waiting for"));
+    thread::sleep(Duration::from_secs(8));
+    plugin().run(&["maint", "acquire", &first, "--holder", "thief"]).expect(4);
+    plugin().run(&["maint", "release", &second, "--holder", "jane"]).expect(0);
+    assert_eq!(waiting.wait(), 0);
+    assert_eq!((holder(shared(), &first), holder(shared(), &second)), ("john".into(), "john".into()));
+}
+
+#[test]
+fn a_write_still_under_way_at_ctrl_c_is_undone() {
+    let nodes = [(); 3].map(|()| node(shared()));
+    let proxy = FaultProxy::start(shared(), |method, path| {
+        if matches!(method, "POST" | "PATCH") && path.contains("/leases") {
+            thread::sleep(Duration::from_millis(800));
+        }
+        Fault::None
+    });
+    let names: Vec<&str> = nodes.iter().map(String::as_str).collect();
+    let args = [&["maint", "acquire", "--admin", "--holder", "dave"][..], &names].concat();
+    let mut running = Plugin::new(&proxy.kubeconfig).start(&args);
+    thread::sleep(Duration::from_millis(1400));
+    running.signal("-INT");
+    assert_eq!(running.wait(), 130);
+    thread::sleep(Duration::from_secs(1));
+    for name in names {
+        let path = "jsonpath={.spec.holderIdentity}";
+        let holder =
+            shared().kubectl(&["get", "lease", "-n", NAMESPACE, name, "--ignore-not-found", "-o", path]);
+        assert_eq!(holder, "", "{name}");
+    }
+}
+
+#[test]
+fn what_may_not_be_seen_of_medik8s_is_said() {
+    let node = node(shared());
+    let reader = Plugin::new(shared().kubeconfig(User::Reader, 0));
+    reader
+        .run(&["maint", "acquire", &node])
+        .expect(0)
+        .says("warning: you may not read the leases in medik8s-leases");
+    reader.run(&["maint", "release", &node]).expect(0);
 }
 
 #[test]
@@ -171,6 +251,9 @@ fn bad_input_is_refused_before_anything_is_asked_of_the_server() {
         &["maint", "acquire", "n", "--duration", "0"],
         &["maint", "acquire", "n", "--duration=-1m"],
         &["maint", "acquire", "n", "--duration", "2h"],
+        &["maint", "acquire", "n", "--duration", "-5m"],
+        &["maint", "acquire", "n", "--duration", "1500ms"],
+        &["maint", "acquire", "n", "--reason", "a\nb"],
         &["maint", "acquire", "../../../api/v1/secrets"],
         &["maint", "run", "n"],
         &["hold", "n", "--duration", "1s", "--", "true"],

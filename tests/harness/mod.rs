@@ -235,6 +235,7 @@ impl ControlPlane {
             bind("RoleBinding", Some("kube-system"), "Role", "kubectl-lease-apiservers"),
             bind("RoleBinding", Some("kube-node-maintenance"), "Role", "kubectl-lease-maint"),
             bind("ClusterRoleBinding", None, "ClusterRole", "kubectl-lease-maint"),
+            bind("RoleBinding", Some("default"), "ClusterRole", "kubectl-lease-hold"),
         ] }));
     }
 

@@ -1,14 +1,21 @@
-use std::{cell::RefCell, time::Duration};
+use std::{
+    cell::{Cell, RefCell},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures::{StreamExt as _, stream};
 use tokio::time::{Instant, timeout_at};
 
-use super::{AT_ONCE, Target, blocked, dry_run_note, holding, targets, unrenewed_seconds, who, writing};
+use super::{
+    AT_ONCE, Target, blocked, dry_run_note, holding, targets, unrenewed_seconds, warn_unseen, who, writing,
+};
 use crate::{
     cli::{self, Acquire, DryRun},
     cluster::{Cluster, Object, leases::Address},
     commands::interrupted,
     domain::{
+        deadline::Schedule,
         duration::age,
         lease::Lease,
         maintenance::{self, Standing},
@@ -19,7 +26,7 @@ use crate::{
         Printer,
         progress::{Progress, WaitLine},
     },
-    session::{Claim, Held, Rule, Took, Waiting},
+    session::{Claim, Held, Rule, Took, Waiting, keep},
 };
 
 /// How long undoing may take before the rest is left to expire.
@@ -29,6 +36,7 @@ pub async fn run(args: &Acquire, cluster: &Cluster, printer: &mut Printer) -> Re
     let seconds = unrenewed_seconds(args.duration, args.admin)?;
     let (who, targets) =
         tokio::try_join!(who(&args.identity, args.admin, cluster), targets(&args.nodes, cluster))?;
+    warn_unseen(&targets, printer);
     let claims = claims(targets, &args.taking, |target| Claim {
         at: Address::new(maintenance::NAMESPACE, &target.node.name),
         who: who.clone(),
@@ -39,6 +47,7 @@ pub async fn run(args: &Acquire, cluster: &Cluster, printer: &mut Printer) -> Re
         take_malformed: args.taking.take_malformed,
         create_namespace: true,
         writing: writing(&args.write),
+        attempts: Arc::default(),
     })?;
     let note = dry_run_note(&args.write);
     if args.write.dry_run == DryRun::Client {
@@ -123,46 +132,58 @@ pub async fn take_all(
     }
     let taken: RefCell<Vec<(Held, Standing)>> = RefCell::default();
     let progress = Progress::new(claims.len(), "taking leases");
+    let stop = Cell::new(false);
     let taking = async {
         if let Some(limit) = wait.wait {
             let deadline = limit.map(|limit| Instant::now() + limit);
-            for (claim, lease) in claims {
-                let took = match claim.take(cluster, Some(lease.clone())).await? {
-                    Took::Yes(held, before) => (held, before),
-                    Took::No(..) => wait_for(claim, deadline, cluster, printer).await?,
-                };
+            for known in claims {
+                let took = take_or_wait(known, deadline, &taken, cluster, printer).await?;
                 taken.borrow_mut().push(took);
                 progress.one_done();
             }
             return Ok(());
         }
-        let take = async |(claim, lease): &Known| match claim.take(cluster, Some(lease.clone())).await? {
-            Took::Yes(held, before) => {
-                taken.borrow_mut().push((held, before));
-                progress.one_done();
-                Ok(())
+        let take = async |(claim, lease): &Known| {
+            if stop.get() {
+                return Ok(());
             }
-            Took::No(standing, lease) => {
-                let lease = lease.as_ref().map(|lease| &*lease.value);
-                Err(blocked(&claim.at.name, &standing, lease, cluster.server_time()))
+            match claim.take(cluster, Some(lease.clone())).await? {
+                Took::Yes(held, before) => {
+                    taken.borrow_mut().push((held, before));
+                    progress.one_done();
+                    Ok(())
+                }
+                Took::No(standing, lease) => {
+                    let lease = lease.as_ref().map(|lease| &*lease.value);
+                    Err(blocked(&claim.at.name, &standing, lease, cluster.server_time()))
+                }
             }
         };
         let Some((first, rest)) = claims.split_first() else { return Ok(()) };
         take(first).await?;
         let mut outcomes = stream::iter(rest).map(take).buffer_unordered(AT_ONCE);
         let mut failure = None;
-        // Those under way are brought to their end, so that it is known what to undo.
+        // After a failure no more is begun, but what is under way is brought to its end, so that it
+        // is known what to undo.
         while let Some(outcome) = outcomes.next().await {
             if let Err(error) = outcome {
-                failure = Some(error);
-                break;
+                stop.set(true);
+                failure.get_or_insert(error);
             }
         }
         failure.map_or(Ok(()), Err)
     };
-    let outcome = tokio::select! {
-        outcome = taking => outcome,
-        interruption = interrupted() => Err(interruption),
+    let outcome = {
+        tokio::pin!(taking);
+        tokio::select! {
+            outcome = &mut taking => outcome,
+            interruption = interrupted() => {
+                stop.set(true);
+                let patience = if wait.wait.is_some() { Duration::from_millis(500) } else { UNDO };
+                let _ = tokio::time::timeout(patience, &mut taking).await;
+                Err(interruption)
+            }
+        }
     };
     drop(progress);
     if let Err(error) = outcome {
@@ -174,22 +195,41 @@ pub async fn take_all(
     Ok(taken)
 }
 
-/// Releases what these claims have taken, by a fresh look: a write that was under way when it was
-/// given up may have been done.
+/// Takes the next lease, waiting for it if need be; those taken before are kept meanwhile.
+async fn take_or_wait(
+    (claim, lease): &Known,
+    deadline: Option<Instant>,
+    taken: &RefCell<Vec<(Held, Standing)>>,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<(Held, Standing)> {
+    let taking = async {
+        match claim.take(cluster, Some(lease.clone())).await? {
+            Took::Yes(held, before) => Ok((held, before)),
+            Took::No(..) => wait_for(claim, deadline, cluster, printer).await,
+        }
+    };
+    let held: Vec<Held> = taken.borrow().iter().map(|(held, _)| held.clone()).collect();
+    if held.is_empty() {
+        return taking.await;
+    }
+    let schedule = Schedule::new(Duration::from_secs(u64::try_from(claim.seconds).unwrap_or(1)));
+    tokio::select! {
+        took = taking => took,
+        lost = keep(cluster, &held, schedule, |_| ()) => {
+            Err(Error::LostRace { message: format!("while waiting for {}: {lost}", claim.at.name) })
+        }
+    }
+}
+
+/// Releases what these claims, and nobody else, have taken.
 async fn undo(claims: &[Known], cluster: &Cluster, printer: &mut Printer) {
     let was_ours = |claim: &Claim, lease: &Option<Object<Lease>>| {
         claim.rule == Rule::Command && lease.as_ref().is_some_and(|lease| claim.who.is(lease.value.holder()))
     };
-    let ours = claims.iter().filter(|(claim, lease)| !was_ours(claim, lease) && !claim.writing.dry_run);
-    let undone = stream::iter(ours)
-        .map(async |(claim, _)| {
-            let undone = async {
-                let Some(lease) = cluster.lease(&claim.at).await? else { return Ok(false) };
-                let held = Held::found(claim.at.clone(), claim.who.clone(), lease);
-                held.release(cluster, &claim.writing).await
-            };
-            (claim.at.name.clone(), undone.await)
-        })
+    let taken = claims.iter().filter(|(claim, lease)| !was_ours(claim, lease));
+    let undone = stream::iter(taken)
+        .map(async |(claim, _)| (claim.at.name.clone(), claim.withdraw(cluster).await))
         .buffer_unordered(AT_ONCE)
         .collect::<Vec<_>>();
     let Ok(undone) = tokio::time::timeout(UNDO, undone).await else {
@@ -242,6 +282,7 @@ pub async fn wait_for(
         return outcome;
     }
     drop(line);
+    claim.withdraw(cluster).await?;
     let lease = cluster.lease(&claim.at).await?;
     let lease = lease.as_ref().map(|lease| &*lease.value);
     let now = cluster.server_time();

@@ -27,12 +27,12 @@ pub async fn run(args: &MaintList, cluster: &Cluster, printer: &mut Printer) -> 
         medik8s_leases(),
     ];
     if listing.watch {
-        let who = who(&args.identity, false, cluster).await?;
+        let who = who(&args.identity, true, cluster).await?;
         return watching::run(&Nodes { who, abandoned: args.abandoned }, &queries, listing, cluster, printer)
             .await;
     }
     let (who, sources) =
-        tokio::try_join!(who(&args.identity, false, cluster), watching::gather(cluster, &queries))?;
+        tokio::try_join!(who(&args.identity, true, cluster), watching::gather(cluster, &queries))?;
     let now = cluster.server_time();
     let rows = Nodes { who, abandoned: args.abandoned }.items(&sources, now);
     if rows.is_empty() {

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use futures::{StreamExt as _, stream};
 
 use super::{AT_ONCE, Target, blocked, dry_run_note, targets, unrenewed_seconds, who, writing};
@@ -33,12 +35,6 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
         let name = &target.node.name;
         let lease = target.lease.as_ref().map(|lease| &*lease.value);
         match Standing::of(lease.map(|lease| &lease.spec), &who, now) {
-            Standing::Ours { admin: true, .. } if !args.admin => {
-                return Err(Error::Refused {
-                    message: format!("{name} is held by you as an administrator, until released"),
-                    hint: Some("--admin renews it all the same".into()),
-                });
-            }
             Standing::Ours { .. } => {}
             Standing::Free => {
                 return Err(Error::NotFound {
@@ -52,7 +48,7 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
     let writing = writing(&args.write);
     let mut outcomes = stream::iter(targets)
         .map(async |target| {
-            let name = target.node.name;
+            let name = target.node.name.clone();
             if args.write.dry_run == DryRun::Client {
                 return Ok((name, None));
             }
@@ -61,11 +57,12 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
                 who: who.clone(),
                 seconds,
                 reason: None,
-                owner: None,
+                owner: Some(target.node),
                 rule: Rule::Command,
                 take_malformed: false,
                 create_namespace: false,
                 writing: writing.clone(),
+                attempts: Arc::default(),
             };
             match claim.take(cluster, Some(target.lease)).await? {
                 Took::Yes(_, before) => Ok((name, Some(before))),
@@ -77,8 +74,18 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
         })
         .buffered(AT_ONCE);
     let length = age(jiff::SignedDuration::from_secs(seconds.into()));
+    // One that cannot be renewed is no reason to let the others run out.
+    let mut failure = None;
     while let Some(outcome) = outcomes.next().await {
-        let (name, before) = outcome?;
+        let (name, before) = match outcome {
+            Ok(renewed) => renewed,
+            Err(error) => {
+                if let Some(earlier) = failure.replace(error) {
+                    printer.error(&earlier);
+                }
+                continue;
+            }
+        };
         if let Some(before) = before.filter(|before| !matches!(before, Standing::Ours { .. })) {
             // It was lost between the look and the write, and has been taken anew.
             let words = super::holding(&before, None, now);
@@ -86,5 +93,5 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
         }
         printer.done(&format!("{name} renewed for {length}{}", dry_run_note(&args.write)))?;
     }
-    Ok(ExitCode::Done)
+    failure.map_or(Ok(ExitCode::Done), Err)
 }

@@ -1,12 +1,15 @@
-use std::ffi::OsString;
+use std::{ffi::OsString, sync::Arc, time::Duration};
 
-use super::{acquire::claims, blocked, take_all, targets, who};
+use futures::future::join_all;
+
+use super::{acquire::claims, blocked, take_all, targets, warn_unseen, who};
 use crate::{
     cli::Run,
     cluster::{
         Cluster,
         leases::{Address, Writing},
     },
+    commands::interrupted,
     domain::{
         deadline::Schedule,
         maintenance::{self, Standing},
@@ -31,6 +34,7 @@ pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result
         }
     }
     let who = if args.identity.holder.is_some() { who } else { who.unique(&term()) };
+    warn_unseen(&targets, printer);
     let claims = claims(targets, &args.taking, |target| Claim {
         at: Address::new(maintenance::NAMESPACE, &target.node.name),
         who: who.clone(),
@@ -41,11 +45,15 @@ pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result
         take_malformed: args.taking.take_malformed,
         create_namespace: true,
         writing: Writing::default(),
+        attempts: Arc::default(),
     })?;
     let taken = take_all(&claims, &args.wait, cluster, printer).await?;
     let held: Vec<Held> = taken.into_iter().map(|(held, _)| held).collect();
     under(&held, Schedule::new(args.duration), &args.command, cluster, printer).await
 }
+
+/// How long letting go may take at the end.
+const RELEASE: Duration = Duration::from_secs(10);
 
 /// What makes a process's holder identity its own.
 pub fn term() -> String {
@@ -65,10 +73,17 @@ pub async fn under(
 ) -> Result<ExitCode> {
     use crate::session::child::{self, Ended};
     let ended = child::run(cluster, held, schedule, command).await;
-    for held in held {
-        if let Err(error) = held.release(cluster, &Writing::default()).await {
-            printer.warn(&format!("{} could not be released, it will expire: {error}", held.at.name));
-        }
+    let writing = Writing::default();
+    let released = join_all(held.iter().map(|held| held.release(cluster, &writing)));
+    let failures: Vec<String> = tokio::select! {
+        released = tokio::time::timeout(RELEASE, released) => match released {
+            Ok(outcomes) => outcomes.into_iter().filter_map(|outcome| outcome.err().map(|error| error.to_string())).collect(),
+            Err(_) => vec!["the server does not answer".to_owned()],
+        },
+        _ = interrupted() => vec!["interrupted".to_owned()],
+    };
+    for failure in failures {
+        printer.warn(&format!("not released, it will expire: {failure}"));
     }
     match ended? {
         Ended::Code(code) => Ok(ExitCode::Child(code)),

@@ -2,8 +2,7 @@ use super::{list::Row, targets, who};
 use crate::{cli::Status, cluster::Cluster, error::Result, exit::ExitCode, output::Printer};
 
 pub async fn run(args: &Status, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
-    let (who, targets) =
-        tokio::try_join!(who(&args.identity, false, cluster), targets(&args.nodes, cluster))?;
+    let (who, targets) = tokio::try_join!(who(&args.identity, true, cluster), targets(&args.nodes, cluster))?;
     let now = cluster.server_time();
     let rows: Vec<_> = targets.into_iter().map(|target| Row::new(target, &who, now)).collect();
     match &rows[..] {
