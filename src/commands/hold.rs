@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::maint::{
     blocked, holding,
-    run::{term, under},
+    run::{RELEASE, term, under},
     who,
 };
 use crate::{
@@ -60,12 +60,16 @@ pub async fn run(args: &Hold, cluster: &Cluster, printer: &mut Printer) -> Resul
         writing: Writing::default(),
         attempts: Arc::default(),
     };
-    let held = tokio::select! {
-        held = take(&claim, args, lease, cluster, printer) => held?,
-        interruption = interrupted() => {
-            // A write may have been under way.
-            let _ = claim.withdraw(cluster).await;
-            return Err(interruption);
+    let taken = tokio::select! {
+        taken = take(&claim, args, lease, cluster, printer) => taken,
+        interruption = interrupted() => Err(interruption),
+    };
+    let held = match taken {
+        Ok(held) => held,
+        Err(error) => {
+            // A write may have been done without an answer, or still be under way.
+            let _ = tokio::time::timeout(RELEASE, claim.withdraw(cluster)).await;
+            return Err(error);
         }
     };
     under(&[held], Schedule::new(args.duration), &args.command, cluster, printer).await

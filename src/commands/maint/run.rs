@@ -53,7 +53,7 @@ pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result
 }
 
 /// How long letting go may take at the end.
-const RELEASE: Duration = Duration::from_secs(10);
+pub const RELEASE: Duration = Duration::from_secs(10);
 
 /// What makes a process's holder identity its own.
 pub fn term() -> String {
