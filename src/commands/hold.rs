@@ -87,7 +87,7 @@ async fn take(
         Took::No(standing, lease) => (standing, lease),
     };
     if let Some(limit) = args.wait.wait {
-        let deadline = limit.map(|limit| Instant::now() + limit);
+        let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
         return wait_for(claim, deadline, cluster, printer).await.map(|(held, _)| held);
     }
     let lease = lease.as_ref().map(|lease| &*lease.value);

@@ -11,7 +11,7 @@
 use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::{lease::Lease, time::ServerTime};
 
@@ -83,6 +83,7 @@ pub struct Identity {
     /// start here; newer ones delete it and so show the last.
     pub started: Option<Timestamp>,
     /// The last renewal.
+    #[serde(serialize_with = "as_the_api_writes_it")]
     pub renewed: Option<Timestamp>,
     pub state: State,
     /// The part of the holder identity that is new at every start.
@@ -174,6 +175,12 @@ impl Happened {
             Self::Became(state) => state.word(),
         }
     }
+}
+
+/// With six digits always: a time that ends in a zero is still the same text.
+#[allow(clippy::ref_option)] // the signature is serde's
+fn as_the_api_writes_it<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
+    time.map(|time| format!("{time:.6}")).serialize(serializer)
 }
 
 fn is_identity(lease: &Lease) -> bool {
@@ -332,6 +339,13 @@ mod tests {
         }
         assert!(!identity.answers_to("cp-2"));
         assert!(!identity.answers_to(""));
+    }
+
+    #[test]
+    fn a_renewal_reads_as_in_the_lease_whatever_its_last_digits() {
+        let identity = Identity::from_lease(&lease(0.5), now()).unwrap();
+        let document = serde_json::to_value(identity).unwrap();
+        assert_eq!(document["renewed"], "1970-01-12T13:46:39.500000Z");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::{
 };
 
 use nix::{
-    fcntl::{FcntlArg, FdFlag, fcntl},
+    fcntl::{FcntlArg, FdFlag, OFlag, fcntl},
     sys::signal::{Signal, kill, killpg},
     unistd::Pid,
 };
@@ -54,15 +54,17 @@ pub async fn run(
 ) -> Result<Ended> {
     let valid_since = held.iter().map(Held::sent).min().unwrap_or_else(BootInstant::now);
     let mut signals = signals()?;
-    let (watchdog, mut reports) = Watchdog::start(command, &environment(held))?;
-    watchdog.valid(valid_since, schedule);
+    // If the watchdog is killed, what it guarded comes to us.
+    watchdog::adopt_orphans();
+    let (guard, mut reports) = Watchdog::start(command, &environment(held))?;
+    guard.valid(valid_since, schedule);
 
     let keeping = async {
-        let lost = keep(cluster, held, schedule, |since| watchdog.valid(since, schedule)).await;
+        let lost = keep(cluster, held, schedule, |since| guard.valid(since, schedule)).await;
         // Whoever took it may begin any moment: nothing is left but last words.
         let now = BootInstant::now();
         if !matches!(lost, Lost::Unrenewed { .. }) {
-            watchdog.order(Order::Valid { terminate: now, kill: now + schedule.last_words() });
+            guard.order(Order::Valid { terminate: now, kill: now + schedule.last_words() });
         }
         lost
     };
@@ -84,14 +86,16 @@ pub async fn run(
                 continue;
             }
             () = sleep(overdue.remaining().max(LATENESS)), if lost.is_some() => {
-                if overdue.has_passed() && let Some(group) = group {
-                    let _ = killpg(group, Signal::SIGKILL);
-                    watchdog.wake();
+                if overdue.has_passed() {
+                    if let Some(group) = group {
+                        let _ = killpg(group, Signal::SIGKILL);
+                    }
+                    guard.wake();
                 }
                 continue;
             }
             Some(number) = signals.recv() => {
-                watchdog.order(Order::Signal(number));
+                guard.order(Order::Signal(number));
                 continue;
             }
         };
@@ -106,7 +110,7 @@ pub async fn run(
             // The watchdog itself was killed: nobody would end the command in time.
             None => {
                 if let Some(group) = group {
-                    let _ = killpg(group, Signal::SIGKILL);
+                    watchdog::end_everything(group);
                 }
                 return Ok(Ended::Lost("the watchdog that guards the command was killed".into()));
             }
@@ -149,6 +153,8 @@ impl Watchdog {
         };
         let (their_orders, orders) = io::pipe().map_err(broken)?;
         let (reports, their_reports) = io::pipe().map_err(broken)?;
+        // A watchdog that is stopped reads nothing: renewing does not wait for it.
+        fcntl(&orders, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).map_err(|error| broken(error.into()))?;
         // Their ends go to the watchdog by number; ours stay ours.
         fcntl(&their_orders, FcntlArg::F_SETFD(FdFlag::empty())).map_err(|error| broken(error.into()))?;
         fcntl(&their_reports, FcntlArg::F_SETFD(FdFlag::empty())).map_err(|error| broken(error.into()))?;

@@ -30,6 +30,7 @@ use crate::{
 /// So many writers in a row who were faster, or failures without an answer, and we give up.
 const ATTEMPTS: usize = 10;
 const PAUSE: Duration = Duration::from_millis(100);
+const SECOND_LOOK: Duration = Duration::from_secs(1);
 /// The server sends a bookmark each minute: a longer silence is a dead connection.
 const QUIET: Duration = Duration::from_secs(90);
 
@@ -61,8 +62,16 @@ pub struct Claim {
     /// Create the namespace where it is missing.
     pub create_namespace: bool,
     pub writing: Writing,
-    /// What this claim has written or tried to: only that is its own to undo.
-    pub attempts: Arc<Mutex<Vec<Record>>>,
+    /// The terms that this claim has begun or tried to: only those are its own to undo.
+    pub attempts: Arc<Mutex<Vec<Attempt>>>,
+}
+
+/// A write that would begin a term.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    record: Record,
+    /// Whether there is no answer yet that settles it.
+    open: bool,
 }
 
 /// A lease that is ours. Clones know the same: who keeps it tells who releases it.
@@ -146,10 +155,19 @@ impl Claim {
             if !self.may_take(&standing, seen, cluster) {
                 return Ok(Took::No(standing, seen.lease.clone()));
             }
-            let record = self.record(seen.lease.as_ref(), cluster);
+            // Our own count begins no later than the one that others will read.
             let now = BootInstant::now();
-            lock(&self.attempts).push(record.clone());
-            match self.write(cluster, seen.lease.as_ref(), &record).await {
+            let record = self.record(seen.lease.as_ref(), cluster);
+            // Renewing what was ours before begins nothing that could be undone.
+            let begins = self.rule != Rule::Command || !matches!(standing, Standing::Ours { .. });
+            if begins {
+                lock(&self.attempts).push(Attempt { record: record.clone(), open: true });
+            }
+            let written = self.write(cluster, seen.lease.as_ref(), &record).await;
+            if begins && !written.as_ref().is_err_and(Error::is_unclear) {
+                lock(&self.attempts).iter_mut().for_each(|attempt| attempt.open &= attempt.record != record);
+            }
+            match written {
                 Ok(lease) => return Ok(Took::Yes(self.held(lease, now), standing)),
                 Err(error) if error.is_conflict() => last = Some(error),
                 Err(error) if error.is_unclear() => {
@@ -245,22 +263,32 @@ impl Claim {
     /// Undoes what this claim's own writes have left behind, if anything; whether there was something.
     /// For a claim that was given up while a write may have been under way.
     pub async fn withdraw(&self, cluster: &Cluster) -> Result<bool> {
-        let attempts = std::mem::take(&mut *lock(&self.attempts));
+        let attempts = lock(&self.attempts).clone();
         if attempts.is_empty() || self.writing.dry_run {
             return Ok(false);
         }
-        let Some(lease) = cluster.lease(&self.at).await? else { return Ok(false) };
-        if attempts.iter().any(|record| record.began(&lease.value.spec)) {
-            return Held::found(self.at.clone(), self.who.clone(), lease)
-                .release(cluster, &self.writing)
-                .await;
+        // A write without an answer may still be on its way: then there is a second look.
+        let looks = if attempts.iter().any(|attempt| attempt.open) { 2 } else { 1 };
+        for look in 1..=looks {
+            let lease = cluster.lease(&self.at).await?;
+            match lease {
+                Some(lease) if attempts.iter().any(|attempt| attempt.record.began(&lease.value.spec)) => {
+                    let held = Held::found(self.at.clone(), self.who.clone(), lease);
+                    let released = held.release(cluster, &self.writing).await?;
+                    lock(&self.attempts).clear();
+                    return Ok(released);
+                }
+                Some(lease) if looks > 1 && lease.value.holder().is_empty() => {
+                    // It carries the version that was read: let there be a newer one, and it will
+                    // be refused.
+                    let record = Record::release(&lease.value.spec, cluster.server_time());
+                    let _ = cluster.write_lease(&self.at, &lease.value, &record, None, &self.writing).await;
+                }
+                _ if look < looks => sleep(SECOND_LOOK).await,
+                _ => {}
+            }
         }
-        if lease.value.holder().is_empty() {
-            // A write of ours may still be on its way. It carries the version that was read: let
-            // there be a newer one, and it will be refused.
-            let record = Record::release(&lease.value.spec, cluster.server_time());
-            let _ = cluster.write_lease(&self.at, &lease.value, &record, None, &self.writing).await;
-        }
+        lock(&self.attempts).clear();
         Ok(false)
     }
 
@@ -325,7 +353,7 @@ impl Claim {
     /// How long until the lease may be taken, if nothing happens to it.
     fn free_in(&self, cluster: &Cluster, seen: &Seen) -> Option<Duration> {
         if self.rule == Rule::Observed {
-            return seen.observed_expiry().map(BootInstant::remaining);
+            return seen.observed_expiry().map(BootInstant::remaining).filter(|left| !left.is_zero());
         }
         let until = match self.judge(cluster, seen) {
             Standing::Held { until, .. } => until,
@@ -372,12 +400,11 @@ impl Held {
     pub async fn release(&self, cluster: &Cluster, writing: &Writing) -> Result<bool> {
         let ours = self.lease();
         let mut lease = ours.clone();
-        let mut last = None;
+        let mut unanswered: Vec<Record> = Vec::new();
         for _ in 0..ATTEMPTS {
             if !is_same_term(&lease.value, &ours.value) {
                 // A release of ours without an answer, done after all, is what we wanted.
-                let released = last.as_ref().is_some_and(|record: &Record| record.is_in(&lease.value.spec));
-                return Ok(released);
+                return Ok(unanswered.iter().any(|record| record.is_in(&lease.value.spec)));
             }
             let record = Record::release(&lease.value.spec, cluster.server_time());
             let failure = match cluster.write_lease(&self.at, &lease.value, &record, None, writing).await {
@@ -386,7 +413,7 @@ impl Held {
                 Err(error) => error,
             };
             if failure.is_unclear() {
-                last = Some(record);
+                unanswered.push(record);
                 sleep(PAUSE).await;
             } else if !failure.is_conflict() {
                 return Err(failure);

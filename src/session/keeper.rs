@@ -1,7 +1,7 @@
 //! Keeping leases: each is renewed at a third of its duration, and watched meanwhile, until one of
 //! them is lost.
 
-use std::time::Duration;
+use std::{cell::Cell, time::Duration};
 
 use futures::future::select_all;
 use tokio::{
@@ -17,10 +17,15 @@ use crate::{
         watch::{Event, follow},
     },
     domain::{deadline::Schedule, lease::Lease, maintenance::is_same_term},
+    error::Error,
 };
 
 /// After a failure, the next attempt.
 const PAUSE: Duration = Duration::from_millis(500);
+/// After a watch that could not begin, the next.
+const AGAIN: Duration = Duration::from_secs(2);
+/// Between two answers to what somebody else keeps writing.
+const BREATH: Duration = Duration::from_millis(50);
 /// The server sends a bookmark each minute: a longer silence is a dead connection.
 const QUIET: Duration = Duration::from_secs(90);
 
@@ -54,6 +59,9 @@ pub async fn keep(cluster: &Cluster, held: &[Held], schedule: Schedule, valid: i
             valid(earliest);
         }
     };
+    if held.is_empty() {
+        return std::future::pending().await;
+    }
     let disturbed: Vec<Notify> = held.iter().map(|_| Notify::new()).collect();
     let keepers = held
         .iter()
@@ -61,7 +69,7 @@ pub async fn keep(cluster: &Cluster, held: &[Held], schedule: Schedule, valid: i
         .map(|(held, disturbed)| Box::pin(keep_one(cluster, held, schedule, disturbed, &renewed)));
     tokio::select! {
         (lost, ..) = select_all(keepers) => lost,
-        lost = watch(cluster, held, &disturbed) => lost,
+        lost = watch(cluster, held, schedule, &disturbed) => lost,
     }
 }
 
@@ -77,19 +85,32 @@ fn fate(held: &Held, now: Option<&Object<Lease>>) -> Option<Lost> {
 
 /// Watches the leases, so that one that is taken, deleted or shortened is known at once and not only
 /// when it is to be renewed. Who may not watch has to do without.
-async fn watch(cluster: &Cluster, held: &[Held], disturbed: &[Notify]) -> Lost {
+async fn watch(cluster: &Cluster, held: &[Held], schedule: Schedule, disturbed: &[Notify]) -> Lost {
     let Some(first) = held.first() else { return std::future::pending().await };
     let mut query = Query::new(LEASES).namespace(&first.at.namespace);
     if held.len() == 1 {
         query = query.select(None, Some(&format!("metadata.name={}", first.at.name)));
     }
     let (sender, mut events) = mpsc::channel::<((), Event<Lease>)>(16);
+    let allowed = Cell::new(true);
     let watching = async {
         while let Some(((), event)) = events.recv().await {
             let gone = matches!(event, Event::Gone(_));
             let leases = match event {
-                Event::Snapshot(leases) => leases,
+                Event::Snapshot(leases) => {
+                    // One that is missing was deleted while nobody looked: a renewal will tell.
+                    for (held, disturbed) in held.iter().zip(disturbed) {
+                        if leases.iter().all(|lease| lease.value.metadata.name != held.at.name) {
+                            disturbed.notify_one();
+                        }
+                    }
+                    leases
+                }
                 Event::Changed(lease) | Event::Gone(lease) => vec![lease],
+                Event::Failed(Error::Forbidden { .. }) => {
+                    allowed.set(false);
+                    continue;
+                }
                 Event::Lost(_) | Event::Failed(_) => continue,
             };
             for lease in leases {
@@ -104,7 +125,7 @@ async fn watch(cluster: &Cluster, held: &[Held], disturbed: &[Notify]) -> Lost {
                 if let Some(lost) = fate(held, (!gone).then_some(&lease)) {
                     return lost;
                 }
-                if lease.value.spec.lease_duration_seconds != known.value.spec.lease_duration_seconds {
+                if lease.value.spec.lease_duration_seconds != Some(schedule.seconds()) {
                     // Others go by what is written there: set it right.
                     disturbed.notify_one();
                 }
@@ -113,7 +134,11 @@ async fn watch(cluster: &Cluster, held: &[Held], disturbed: &[Notify]) -> Lost {
         std::future::pending().await
     };
     let following = async {
-        follow(cluster, &query, QUIET, (), sender).await;
+        // It ends when even its first look fails, which is no reason to look no more.
+        while allowed.get() {
+            follow(cluster, &query, QUIET, (), sender.clone()).await;
+            sleep(AGAIN).await;
+        }
         std::future::pending::<()>().await;
     };
     tokio::select! {
@@ -142,7 +167,7 @@ async fn keep_one(
     loop {
         tokio::select! {
             () = sleep((held.sent() + schedule.renew).remaining()) => {}
-            () = disturbed.notified() => {}
+            () = disturbed.notified() => sleep(BREATH).await,
         }
         let mut why = "no time was left".to_owned();
         loop {
@@ -172,6 +197,7 @@ async fn keep_one(
                             if let Some(now) = now {
                                 held.seen(now);
                             }
+                            sleep(BREATH.min(patience / 4)).await;
                             continue;
                         }
                         Ok(Err(error)) => why = error.to_string(),

@@ -12,5 +12,5 @@ mod keeper;
 #[cfg(unix)]
 pub mod watchdog;
 
-pub use claim::{Claim, Held, Rule, Took, Waiting};
+pub use claim::{Attempt, Claim, Held, Rule, Took, Waiting};
 pub use keeper::{Lost, keep};

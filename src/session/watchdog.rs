@@ -125,8 +125,7 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
         return ExitCode::from(2);
     };
     // Whatever the command starts stays our descendant, even when its own parent has ended.
-    #[cfg(target_os = "linux")]
-    let _ = nix::sys::prctl::set_child_subreaper(true);
+    adopt_orphans();
     // The terminal may be handed to the command and back by a process in the background.
     let mut blocked = SigSet::empty();
     blocked.add(Signal::SIGTTOU);
@@ -174,13 +173,7 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
     drop(terminal);
     // What the command left running had the lease's protection too, and has it no longer. Some of
     // it may be starting more: until there is nobody.
-    for _ in 0..100 {
-        signal_all(group, Signal::SIGKILL);
-        if descendants().is_empty() {
-            break;
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
+    end_everything(group);
     report(&outcome);
     ExitCode::SUCCESS
 }
@@ -228,50 +221,78 @@ fn guard(
     }
 }
 
+/// Kills the command's process group and everything that descends from this process, until there is
+/// nobody: some of it may be starting more.
+pub(super) fn end_everything(group: Pid) {
+    for _ in 0..100 {
+        signal_all(group, Signal::SIGKILL);
+        if descendants().is_empty() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Has orphaned descendants come to this process instead of to init, so that they can be found.
+pub(super) fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    let _ = nix::sys::prctl::set_child_subreaper(true);
+}
+
 /// Signals the command's process group, and where it can be told also everything that left it: the
 /// jobs of an interactive shell have groups of their own.
 fn signal_all(group: Pid, signal: Signal) {
     let _ = killpg(group, signal);
-    for process in descendants() {
+    // Nobody is told twice: many a program takes a second SIGTERM for impatience.
+    for (process, _) in descendants().into_iter().filter(|(_, of)| *of != group) {
         let _ = kill(process, signal);
     }
 }
 
-/// Every process that descends from this one and still lives.
+/// Every process that descends from this one and still lives, with its process group.
 #[cfg(target_os = "linux")]
-fn descendants() -> Vec<Pid> {
-    // pid (name) state parent …, where the name may hold anything, parentheses too.
-    let parent_of = |stat: String| {
-        let (pid, rest) = stat.split_once(" (")?;
+fn descendants() -> Vec<(Pid, Pid)> {
+    struct Process {
+        id: i32,
+        parent: i32,
+        group: i32,
+    }
+    // pid (name) state parent group …, where the name may hold anything, parentheses too.
+    let parse = |stat: String| {
+        let (id, rest) = stat.split_once(" (")?;
         let mut fields = rest.rsplit_once(')')?.1.split_whitespace();
-        let alive = fields.next()? != "Z";
-        Some((pid.parse::<i32>().ok()?, fields.next()?.parse::<i32>().ok()?, alive))
+        fields.next().filter(|state| *state != "Z")?;
+        let mut number = || fields.next()?.parse::<i32>().ok();
+        Some(Process { id: id.parse().ok()?, parent: number()?, group: number()? })
     };
-    let processes: Vec<(i32, i32, bool)> = std::fs::read_dir("/proc")
+    let processes: Vec<Process> = std::fs::read_dir("/proc")
         .into_iter()
         .flatten()
         .filter_map(|entry| std::fs::read_to_string(entry.ok()?.path().join("stat")).ok())
-        .filter_map(parent_of)
+        .filter_map(parse)
         .collect();
-    let mut family = vec![Pid::this().as_raw()];
-    let mut next = 0;
-    while let Some(parent) = family.get(next).copied() {
-        family.extend(processes.iter().filter(|(_, of, _)| *of == parent).map(|(pid, ..)| *pid));
-        next += 1;
+    let mut family: Vec<(Pid, Pid)> = Vec::new();
+    let mut parents = vec![Pid::this().as_raw()];
+    while let Some(parent) = parents.pop() {
+        for process in processes.iter().filter(|process| process.parent == parent) {
+            parents.push(process.id);
+            family.push((Pid::from_raw(process.id), Pid::from_raw(process.group)));
+        }
     }
-    let alive = |pid: &i32| processes.iter().any(|(process, _, alive)| process == pid && *alive);
-    family.into_iter().skip(1).filter(alive).map(Pid::from_raw).collect()
+    family
 }
 
 #[cfg(not(target_os = "linux"))]
-fn descendants() -> Vec<Pid> {
+fn descendants() -> Vec<(Pid, Pid)> {
     Vec::new()
 }
 
 /// The exit code of the command, 128 and the number for a signal.
 fn wait(child: Pid, handed_over: bool) -> u8 {
     loop {
-        match waitpid(child, Some(WaitPidFlag::WUNTRACED)) {
+        // Any child: what the command has orphaned has come to us, and is not left a zombie.
+        match waitpid(None, Some(WaitPidFlag::WUNTRACED)) {
+            Ok(status) if status.pid() != Some(child) => {}
             Ok(WaitStatus::Exited(_, code)) => return u8::try_from(code).unwrap_or(1),
             Ok(WaitStatus::Signaled(_, signal, _)) => return 128_u8.saturating_add(signal as u8),
             // Ctrl-Z: nobody could bring it back from here, and the lease would be held for nothing.

@@ -340,6 +340,14 @@ fn what_leaves_the_process_group_is_ended_too() {
         shared().kubectl(&["delete", "lease", "-n", "default", &name]);
         assert_eq!(running.wait(), 75);
         assert!(!lives(&beats), "{escape}");
+
+        let mut running = plugin().start(&["hold", &name, "-n", "default", "--", "bash", "-c", &script]);
+        wait_for("it runs again", SOON, || lives(&beats), || running.stderr());
+        let children = Command::new("pgrep").args(["-P", &running.id().to_string()]).output().unwrap();
+        let watchdog = String::from_utf8(children.stdout).unwrap().trim().to_owned();
+        assert!(Command::new("kill").args(["-KILL", &watchdog]).status().unwrap().success());
+        assert_eq!(running.wait(), 75);
+        assert!(!lives(&beats), "{escape}, by a killed watchdog");
     }
 }
 

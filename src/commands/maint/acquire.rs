@@ -135,7 +135,7 @@ pub async fn take_all(
     let stop = Cell::new(false);
     let taking = async {
         if let Some(limit) = wait.wait {
-            let deadline = limit.map(|limit| Instant::now() + limit);
+            let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
             for known in claims {
                 let took = take_or_wait(known, deadline, &taken, cluster, printer).await?;
                 taken.borrow_mut().push(took);
@@ -210,7 +210,7 @@ async fn take_or_wait(
         }
     };
     let held: Vec<Held> = taken.borrow().iter().map(|(held, _)| held.clone()).collect();
-    if held.is_empty() {
+    if held.is_empty() || claim.writing.dry_run {
         return taking.await;
     }
     let schedule = Schedule::new(Duration::from_secs(u64::try_from(claim.seconds).unwrap_or(1)));
@@ -224,16 +224,12 @@ async fn take_or_wait(
 
 /// Releases what these claims, and nobody else, have taken.
 async fn undo(claims: &[Known], cluster: &Cluster, printer: &mut Printer) {
-    let was_ours = |claim: &Claim, lease: &Option<Object<Lease>>| {
-        claim.rule == Rule::Command && lease.as_ref().is_some_and(|lease| claim.who.is(lease.value.holder()))
-    };
-    let taken = claims.iter().filter(|(claim, lease)| !was_ours(claim, lease));
-    let undone = stream::iter(taken)
+    let undone = stream::iter(claims)
         .map(async |(claim, _)| (claim.at.name.clone(), claim.withdraw(cluster).await))
         .buffer_unordered(AT_ONCE)
         .collect::<Vec<_>>();
     let Ok(undone) = tokio::time::timeout(UNDO, undone).await else {
-        printer.warn("not everything that was taken could be released in time; it will expire");
+        printer.warn("not everything that was taken could be released in time; see 'maint list'");
         return;
     };
     let released: Vec<_> =
@@ -245,7 +241,7 @@ async fn undo(claims: &[Known], cluster: &Cluster, printer: &mut Printer) {
     }
     for (name, done) in &undone {
         if let Err(error) = done {
-            printer.warn(&format!("{name} could not be released again, it will expire: {error}"));
+            printer.warn(&format!("{name} could not be released again, see 'maint list': {error}"));
         }
     }
 }
@@ -282,16 +278,20 @@ pub async fn wait_for(
         return outcome;
     }
     drop(line);
-    claim.withdraw(cluster).await?;
-    let lease = cluster.lease(&claim.at).await?;
-    let lease = lease.as_ref().map(|lease| &*lease.value);
-    let now = cluster.server_time();
-    let standing = Standing::of(lease.map(|lease| &lease.spec), &claim.who, now);
-    Err(Error::TimedOut {
-        message: format!(
-            "{name} did not become free within {}: it is {}",
-            humantime::format_duration(Duration::from_secs(began.elapsed().as_secs())),
-            holding(&standing, lease, now)
-        ),
-    })
+    // The time is over: what else there is to do and to say is bounded, and not what it failed of.
+    let last_look = async {
+        claim.withdraw(cluster).await?;
+        cluster.lease(&claim.at).await
+    };
+    let state = match tokio::time::timeout(UNDO, last_look).await {
+        Ok(Ok(lease)) => {
+            let lease = lease.as_ref().map(|lease| &*lease.value);
+            let now = cluster.server_time();
+            let standing = Standing::of(lease.map(|lease| &lease.spec), &claim.who, now);
+            format!(": it is {}", holding(&standing, lease, now))
+        }
+        _ => String::new(),
+    };
+    let waited = humantime::format_duration(Duration::from_secs(began.elapsed().as_secs()));
+    Err(Error::TimedOut { message: format!("{name} did not become free within {waited}{state}") })
 }

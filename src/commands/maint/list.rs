@@ -206,7 +206,7 @@ impl Item for Row {
             "state": self.state(),
             "holder": self.holder(),
             "reason": self.lease().and_then(Lease::reason),
-            "until": self.until(),
+            "until": self.until().map(|until| format!("{until:.6}")),
             "abandoned": self.abandoned,
             "medik8s": self.target.medik8s,
             "lease": self.target.lease.as_ref().map(|lease| lease.document(LEASES)),
