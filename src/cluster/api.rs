@@ -6,7 +6,7 @@ use kube::core::{
     request,
 };
 
-use super::{Cluster, List};
+use super::{Cluster, List, Readable};
 use crate::error::{Error, Needs, Result};
 
 /// A kind of object, as its URL names it.
@@ -145,7 +145,7 @@ impl Query {
 
 impl Cluster {
     /// Lists objects in one request.
-    pub async fn list<T: serde::de::DeserializeOwned>(&self, query: &Query) -> Result<List<T>> {
+    pub async fn list<T: Readable>(&self, query: &Query) -> Result<List<T>> {
         let mut request = query.list_request().map_err(|error| unbuildable(&error))?;
         query.accept(&mut request);
         let body = match self.call(&request, &query.needs("list")).await {
@@ -154,7 +154,7 @@ impl Cluster {
             }
             body => body?,
         };
-        List::parse(&body)
+        List::parse(query.resource, &body)
             .map_err(|error| Error::BadAnswer { server: self.server.clone(), cause: error.to_string() })
     }
 

@@ -12,6 +12,7 @@ pub mod nodes;
 mod object;
 mod proxy;
 pub mod served;
+pub mod single;
 pub mod watch;
 
 use std::{
@@ -32,7 +33,7 @@ use kube::client::Body;
 use self::credential::TokenSource;
 pub use self::{
     api::{LEASES, NODES, Query, Resource},
-    object::{List, Object},
+    object::{List, Object, Readable},
 };
 use crate::{
     clock::BootInstant,
@@ -262,7 +263,7 @@ impl Cluster {
 
 /// Whether a request changes nothing, however often it is sent. To ask who one is takes a POST.
 fn is_read(request: &Request<Vec<u8>>) -> bool {
-    request.method() == Method::GET || request.uri().path() == leases::WHOAMI
+    request.method() == Method::GET || request.uri().path() == single::WHOAMI
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

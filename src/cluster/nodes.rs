@@ -3,7 +3,7 @@
 use http::{Request, header};
 use serde::Deserialize;
 
-use super::{Cluster, NODES, Query, leases::unbuildable};
+use super::{Cluster, NODES, Query, single::unbuildable};
 use crate::{
     domain::lease::Metadata,
     error::{Error, Needs, Result},

@@ -25,6 +25,26 @@ impl<T> Clone for Object<T> {
     }
 }
 
+/// What an object of a resource can be read into. A view of several resources has an enum here,
+/// because the items of a list do not say of what kind they are.
+pub trait Readable: Sized {
+    /// # Errors
+    /// If the text is not such an object.
+    fn read(resource: Resource, text: &[u8]) -> Result<Self, serde_json::Error>;
+}
+
+impl<T: DeserializeOwned> Readable for T {
+    fn read(_: Resource, text: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(text)
+    }
+}
+
+impl<T: Readable> Object<T> {
+    pub(super) fn read(resource: Resource, text: Bytes) -> Result<Self, serde_json::Error> {
+        Ok(Self { value: Arc::new(T::read(resource, &text)?), text })
+    }
+}
+
 impl<T: DeserializeOwned> Object<T> {
     pub(super) fn parse(text: Bytes) -> Result<Self, serde_json::Error> {
         Ok(Self { value: Arc::new(serde_json::from_slice(&text)?), text })
@@ -62,8 +82,8 @@ pub struct List<T> {
     pub resource_version: String,
 }
 
-impl<T: DeserializeOwned> List<T> {
-    pub(super) fn parse(body: &Bytes) -> Result<Self, serde_json::Error> {
+impl<T: Readable> List<T> {
+    pub(super) fn parse(resource: Resource, body: &Bytes) -> Result<Self, serde_json::Error> {
         #[derive(Deserialize)]
         struct Raw<'a> {
             #[serde(default)]
@@ -75,7 +95,7 @@ impl<T: DeserializeOwned> List<T> {
         let items = raw.items.unwrap_or_default().into_iter();
         Ok(Self {
             items: items
-                .map(|item| Object::parse(body.slice_ref(item.get().as_bytes())))
+                .map(|item| Object::read(resource, body.slice_ref(item.get().as_bytes())))
                 .collect::<Result<_, _>>()?,
             resource_version: raw.metadata.resource_version,
         })
@@ -113,7 +133,7 @@ mod tests {
     fn fields_that_no_type_knows_are_kept() {
         let text = r#"{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a","managedFields":[{}]},
             "spec":{"holderIdentity":"x","invented":true},"status":{"more":1}}]}"#;
-        let list: List<Lease> = List::parse(&Bytes::from(text)).unwrap();
+        let list: List<Lease> = List::parse(LEASES, &Bytes::from(text)).unwrap();
         assert_eq!(list.resource_version, "7");
         let lease = &list.items[0];
         assert_eq!(lease.value.spec.holder_identity.as_deref(), Some("x"));
@@ -127,8 +147,8 @@ mod tests {
     #[test]
     fn a_list_without_items_is_empty() {
         for text in [r#"{"items":null}"#, r#"{"items":[]}"#, "{}"] {
-            assert!(List::<Lease>::parse(&Bytes::from(text)).unwrap().items.is_empty());
+            assert!(List::<Lease>::parse(LEASES, &Bytes::from(text)).unwrap().items.is_empty());
         }
-        assert!(List::<Lease>::parse(&Bytes::from("[]x")).is_err());
+        assert!(List::<Lease>::parse(LEASES, &Bytes::from("[]x")).is_err());
     }
 }

@@ -15,14 +15,14 @@ use std::{cell::Cell, time::Duration};
 use bytes::{Bytes, BytesMut};
 use futures::{StreamExt as _, TryStreamExt as _};
 use http_body_util::BodyExt as _;
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::Deserialize;
 use tokio::{
     sync::mpsc,
     time::{sleep, timeout},
 };
 
 use super::{
-    Cluster, Query,
+    Cluster, Query, Readable, Resource,
     object::{Object, Status},
 };
 use crate::{
@@ -70,7 +70,7 @@ impl Contact {
 /// Follows the objects of `query` until the receiver is dropped, sending what happens, each with
 /// `source` for a receiver that follows several. After `quiet` without an event (the server sends a
 /// bookmark each minute) the connection is checked.
-pub async fn follow<S: Copy, T: DeserializeOwned>(
+pub async fn follow<S: Copy, T: Readable>(
     cluster: &Cluster,
     query: &Query,
     quiet: Duration,
@@ -81,7 +81,7 @@ pub async fn follow<S: Copy, T: DeserializeOwned>(
 }
 
 /// As [`follow`], and keeps `contact` up to date.
-pub async fn follow_closely<S: Copy, T: DeserializeOwned>(
+pub async fn follow_closely<S: Copy, T: Readable>(
     cluster: &Cluster,
     query: &Query,
     quiet: Duration,
@@ -160,7 +160,7 @@ struct Versioned {
 }
 
 /// Watches from `version` on, through as many connections as that takes.
-async fn watch<S: Copy, T: DeserializeOwned>(
+async fn watch<S: Copy, T: Readable>(
     cluster: &Cluster,
     query: &Query,
     mut version: String,
@@ -201,7 +201,7 @@ async fn watch<S: Copy, T: DeserializeOwned>(
             while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
                 let line = buffer.split_to(end + 1).freeze();
                 events_seen += 1;
-                match take(&line) {
+                match take(query.resource, &line) {
                     Ok(Taken::Event(event, at)) => {
                         version = at;
                         if events.send((source, event)).await.is_err() {
@@ -236,10 +236,10 @@ enum Taken<T> {
     Refusal(Status),
 }
 
-fn take<T: DeserializeOwned>(whole: &Bytes) -> Result<Taken<T>, serde_json::Error> {
+fn take<T: Readable>(resource: Resource, whole: &Bytes) -> Result<Taken<T>, serde_json::Error> {
     let line: Line<'_> = serde_json::from_slice(whole)?;
     let text = line.object.get();
-    let object = || Object::parse(whole.slice_ref(text.as_bytes()));
+    let object = || Object::read(resource, whole.slice_ref(text.as_bytes()));
     if line.r#type == "ERROR" {
         return Ok(Taken::Refusal(serde_json::from_str(text)?));
     }
@@ -259,10 +259,10 @@ fn bad_line(cluster: &Cluster, why: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::lease::Lease;
+    use crate::{cluster::LEASES, domain::lease::Lease};
 
     fn taken(line: &str) -> Taken<Lease> {
-        take(&Bytes::copy_from_slice(line.as_bytes())).unwrap()
+        take(LEASES, &Bytes::copy_from_slice(line.as_bytes())).unwrap()
     }
 
     #[test]
@@ -280,6 +280,6 @@ mod tests {
         assert!(matches!(taken(line), Taken::Bookmark(v) if v == "9"));
         let line = r#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}"#;
         assert!(matches!(taken(line), Taken::Refusal(status) if status.code == 410));
-        assert!(take::<Lease>(&Bytes::from("not json")).is_err());
+        assert!(take::<Lease>(LEASES, &Bytes::from("not json")).is_err());
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     cli::Hold,
     cluster::{
         Cluster,
-        leases::{Address, Writing},
+        single::{Address, Writing},
     },
     commands::{interrupted, maint::wait_for},
     domain::{deadline::Schedule, lease::Lease, maintenance::Standing},

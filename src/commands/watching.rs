@@ -7,7 +7,6 @@ use std::{collections::BTreeMap, time::Duration};
 
 use futures::future::{join_all, try_join_all};
 use jiff::SignedDuration;
-use serde::de::DeserializeOwned;
 use tokio::{
     sync::mpsc,
     time::{MissedTickBehavior, interval, sleep},
@@ -17,7 +16,7 @@ use super::remarks;
 use crate::{
     cli::Listing,
     cluster::{
-        Cluster, Object, Query,
+        Cluster, Object, Query, Readable,
         watch::{Contact, Event, follow_closely},
     },
     domain::time::{ServerTime, judged_at},
@@ -40,7 +39,7 @@ const TOGETHER: Duration = Duration::from_millis(200);
 
 /// What a list command shows of the objects it reads.
 pub trait View {
-    type Object: DeserializeOwned;
+    type Object: Readable;
     type Item: Item;
 
     /// What tells the objects of one source apart.
@@ -54,10 +53,7 @@ pub trait View {
 }
 
 /// Reads all sources at once.
-pub async fn gather<T: DeserializeOwned>(
-    cluster: &Cluster,
-    queries: &[Query],
-) -> Result<Vec<Vec<Object<T>>>> {
+pub async fn gather<T: Readable>(cluster: &Cluster, queries: &[Query]) -> Result<Vec<Vec<Object<T>>>> {
     let lists = try_join_all(queries.iter().map(|query| cluster.list::<T>(query))).await?;
     Ok(lists.into_iter().map(|list| list.items).collect())
 }

@@ -16,7 +16,7 @@ use crate::{
     clock::BootInstant,
     cluster::{
         Cluster, LEASES, Object, Query,
-        leases::{Address, Writing},
+        single::{Address, Writing},
         watch::{Event, follow},
     },
     domain::{

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     cli::{self, Acquire, DryRun},
-    cluster::{Cluster, Object, leases::Address},
+    cluster::{Cluster, Object, single::Address},
     commands::interrupted,
     domain::{
         deadline::Schedule,

@@ -15,7 +15,7 @@ use crate::{
     cli::{self, DryRun, Identity, Maint},
     cluster::{
         Cluster, LEASES, NODES, Object, Query,
-        leases::{Address, Writing},
+        single::{Address, Writing},
     },
     domain::{
         duration::age,

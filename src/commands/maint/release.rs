@@ -3,7 +3,7 @@ use futures::{StreamExt as _, stream};
 use super::{AT_ONCE, Target, dry_run_note, holding, targets, who, writing};
 use crate::{
     cli::{DryRun, Release},
-    cluster::{Cluster, Object, leases::Address},
+    cluster::{Cluster, Object, single::Address},
     domain::{
         holder::{self, Who},
         lease::Lease,

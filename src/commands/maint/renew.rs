@@ -5,7 +5,7 @@ use futures::{StreamExt as _, stream};
 use super::{AT_ONCE, Target, blocked, dry_run_note, targets, unrenewed_seconds, who, writing};
 use crate::{
     cli::{DryRun, Renew},
-    cluster::{Cluster, leases::Address},
+    cluster::{Cluster, single::Address},
     domain::{
         duration::age,
         maintenance::{self, Standing},

@@ -7,7 +7,7 @@ use crate::{
     cli::Run,
     cluster::{
         Cluster,
-        leases::{Address, Writing},
+        single::{Address, Writing},
     },
     commands::interrupted,
     domain::{

@@ -1,0 +1,136 @@
+//! Reading and writing single objects.
+//!
+//! Every write is a create, or carries the resource version of what was read: an object that
+//! changed in between answers 409 and is read and judged again, never overwritten.
+
+use http::{Method, Request, header};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{Cluster, Object, Resource};
+use crate::error::{Error, Needs, Result};
+
+pub(super) const WHOAMI: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+
+/// Where an object is; the namespace is empty for objects that are in none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    pub namespace: String,
+    pub name: String,
+}
+
+impl Address {
+    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { namespace: namespace.into(), name: name.into() }
+    }
+
+    fn namespace(&self) -> Option<&str> {
+        Some(self.namespace.as_str()).filter(|namespace| !namespace.is_empty())
+    }
+
+    pub(super) fn path(&self, resource: Resource) -> String {
+        format!("{}/{}", resource.path(self.namespace()), self.name)
+    }
+
+    pub(super) fn needs(&self, verbs: &'static str, resource: Resource) -> Needs {
+        Needs { verbs, resource: resource.name(), namespace: self.namespace().map(str::to_owned) }
+    }
+}
+
+/// How to write.
+#[derive(Clone, Debug)]
+pub struct Writing {
+    /// Let the server check it and do nothing.
+    pub dry_run: bool,
+    /// Whose fields they are.
+    pub field_manager: String,
+}
+
+impl Default for Writing {
+    fn default() -> Self {
+        Self { dry_run: false, field_manager: env!("CARGO_PKG_NAME").into() }
+    }
+}
+
+impl Writing {
+    fn query(&self) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        // Strict: a field that the server does not know is an error, not dropped in silence.
+        query.append_pair("fieldManager", &self.field_manager).append_pair("fieldValidation", "Strict");
+        if self.dry_run {
+            query.append_pair("dryRun", "All");
+        }
+        query.finish()
+    }
+}
+
+impl Cluster {
+    /// An object, or `None` where there is none.
+    pub async fn get<T: DeserializeOwned>(
+        &self,
+        resource: Resource,
+        at: &Address,
+    ) -> Result<Option<Object<T>>> {
+        let request = Request::get(at.path(resource)).body(Vec::new()).map_err(unbuildable)?;
+        match self.call(&request, &at.needs("get", resource)).await {
+            Ok(body) => self.object(body).map(Some),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Creates an object.
+    pub async fn create<T: DeserializeOwned>(
+        &self,
+        resource: Resource,
+        at: &Address,
+        object: &Value,
+        writing: &Writing,
+    ) -> Result<Object<T>> {
+        let path = resource.path(at.namespace());
+        self.write(Method::POST, &path, "application/json", object, &at.needs("create", resource), writing)
+            .await
+    }
+
+    /// Merges a patch into an object. The patch says which version of the object it is for.
+    pub async fn patch<T: DeserializeOwned>(
+        &self,
+        resource: Resource,
+        at: &Address,
+        patch: &Value,
+        writing: &Writing,
+    ) -> Result<Object<T>> {
+        const MERGE: &str = "application/merge-patch+json";
+        let needs = at.needs("patch", resource);
+        self.write(Method::PATCH, &at.path(resource), MERGE, patch, &needs, writing).await
+    }
+
+    pub(super) async fn write<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: &Value,
+        needs: &Needs,
+        writing: &Writing,
+    ) -> Result<Object<T>> {
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("{path}?{}", writing.query()))
+            .header(header::CONTENT_TYPE, content_type)
+            .body(body.to_string().into_bytes())
+            .map_err(unbuildable)?;
+        let answer = self.call(&request, needs).await?;
+        self.object(answer)
+    }
+
+    pub(super) fn object<T: DeserializeOwned>(&self, body: bytes::Bytes) -> Result<Object<T>> {
+        Object::parse(body)
+            .map_err(|error| Error::BadAnswer { server: self.server.clone(), cause: error.to_string() })
+    }
+}
+
+#[allow(clippy::needless_pass_by_value)]
+pub(super) fn unbuildable(error: http::Error) -> Error {
+    Error::usage(format!("this cannot be asked of the API: {error}"))
+}
