@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::LeaseSpec;
 use serde::Deserialize;
 
@@ -44,5 +44,15 @@ impl Lease {
     /// When the holder last renewed.
     pub fn renewed(&self) -> Option<Timestamp> {
         self.spec.renew_time.as_ref().map(|time| time.0)
+    }
+
+    /// How long a renewal holds.
+    pub fn duration(&self) -> Option<SignedDuration> {
+        self.spec.lease_duration_seconds.map(|seconds| SignedDuration::from_secs(seconds.into()))
+    }
+
+    /// When its time runs out; `None` where it does not say.
+    pub fn expires(&self) -> Option<Timestamp> {
+        self.renewed()?.checked_add(self.duration()?).ok()
     }
 }
