@@ -83,6 +83,12 @@ pub enum Error {
     Interrupted,
 }
 
+/// How to have coordinated leader election, and how to do without.
+pub const NO_COORDINATION: &str = "coordinated leader election is off: it needs \
+     --feature-gates=CoordinatedLeaderElection=true and --runtime-config=coordination.k8s.io/v1beta1=true on \
+     every kube-apiserver, and the same feature gate on the components; 'kubectl lease leaders' shows who \
+     leads without it";
+
 /// The right that a request needs, to be named when it is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needs {
@@ -169,6 +175,9 @@ impl Error {
                     .into(),
             ),
             Self::Forbidden { needs, .. } => Some(needs.to_string()),
+            Self::NotServed { api, .. } if api.starts_with("leasecandidates") => {
+                Some(NO_COORDINATION.to_owned())
+            }
             Self::NotServed { .. }
             | Self::LostRace { .. }
             | Self::LeaseLost { .. }

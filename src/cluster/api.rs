@@ -23,6 +23,8 @@ pub const LEASES: Resource =
 
 pub const NODES: Resource = Resource { group: "", version: "v1", plural: "nodes", kind: "Node" };
 
+pub const PODS: Resource = Resource { group: "", version: "v1", plural: "pods", kind: "Pod" };
+
 impl Resource {
     /// `plural.group`, as kubectl and RBAC name it.
     pub fn name(self) -> String {

@@ -5,6 +5,7 @@
 //! what goes wrong into an [`Error`] that can be shown to a person.
 
 mod api;
+pub mod candidates;
 pub mod config;
 mod credential;
 pub mod leases;
@@ -32,7 +33,7 @@ use kube::client::Body;
 
 use self::credential::TokenSource;
 pub use self::{
-    api::{LEASES, NODES, Query, Resource},
+    api::{LEASES, NODES, PODS, Query, Resource},
     object::{List, Object, Readable},
 };
 use crate::{

@@ -9,7 +9,10 @@ use std::fmt;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{lease::Metadata, time::ServerTime};
+use super::{
+    lease::{Metadata, host},
+    time::ServerTime,
+};
 
 /// How long a candidate has to answer a ping.
 pub const ANSWER_WITHIN: SignedDuration = SignedDuration::from_secs(5);
@@ -80,9 +83,9 @@ impl Candidate {
         &self.metadata.name
     }
 
-    /// The host it runs on: components name their candidates `<host>_<uuid>`.
+    /// The host it runs on, as its name tells.
     pub fn host(&self) -> &str {
-        self.name().rsplit_once('_').map_or(self.name(), |(host, _)| host)
+        host(self.name())
     }
 
     /// Its strategies, the one it likes best first.

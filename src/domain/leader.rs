@@ -13,7 +13,12 @@ use std::{collections::VecDeque, fmt};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
-use super::{identity, lease::Lease, maintenance, time::ServerTime};
+use super::{
+    identity,
+    lease::{Lease, host},
+    maintenance,
+    time::ServerTime,
+};
 
 /// Where kubelets keep their heartbeats.
 pub const HEARTBEATS: &str = "kube-node-lease";
@@ -97,11 +102,6 @@ pub trait Places {
 pub fn is_leader_election(lease: &Lease) -> bool {
     let elsewhere = [HEARTBEATS, maintenance::NAMESPACE, maintenance::MEDIK8S_NAMESPACE];
     !elsewhere.contains(&lease.metadata.namespace.as_str()) && !identity::is_identity(lease)
-}
-
-/// The host name in a holder's name.
-pub fn host(holder: &str) -> &str {
-    holder.split_once('_').map_or(holder, |(host, _)| host)
 }
 
 /// Whose the holder of a lease is; a pod beside the lease rather than one elsewhere.

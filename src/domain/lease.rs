@@ -9,6 +9,11 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::LeaseSpec;
 use serde::Deserialize;
 
+/// The host in the name that a process gives itself: nearly all call themselves `<host>_<uuid>`.
+pub fn host(identity: &str) -> &str {
+    identity.rsplit_once('_').map_or(identity, |(host, _)| host)
+}
+
 /// What identifies an object and describes it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

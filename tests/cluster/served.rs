@@ -16,7 +16,7 @@ fn served_candidates(plane: &ControlPlane) -> Option<&'static str> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let cluster = Cluster::new(config::load(&flags).unwrap(), None).await.unwrap();
-        cluster.lease_candidates().await.unwrap().map(|resource| resource.version)
+        cluster.lease_candidates(None).await.unwrap().map(|resource| resource.version)
     })
 }
 
