@@ -106,6 +106,11 @@ impl Candidate {
         }
     }
 
+    /// Whether it should have renewed by itself meanwhile.
+    pub fn is_overdue(&self, now: ServerTime) -> bool {
+        self.spec.renew_time.is_none_or(|renewed| now.since(renewed) > RENEWS_WITHIN)
+    }
+
     pub fn state(&self, now: ServerTime) -> State {
         let Some(renewed) = self.spec.renew_time else { return State::Expired };
         let age = now.since(renewed);
@@ -120,7 +125,7 @@ impl Candidate {
                     State::Stale
                 }
             }
-            _ if age > RENEWS_WITHIN => State::Stale,
+            _ if self.is_overdue(now) => State::Stale,
             None => State::Unpinged,
             Some(_) => State::Acked,
         }

@@ -318,6 +318,8 @@ fn absence(candidate: &Candidate, leader: &Leader, now: ServerTime) -> Option<Ab
         State::Expired => Some(Absence::Expired),
         State::Stale if candidate.owes_an_answer() => Some(Absence::Silent),
         State::Stale => Some(Absence::Overdue),
+        // It may still answer, but it was not there before.
+        State::Pending if candidate.is_overdue(now) => Some(Absence::Overdue),
         _ if oldest
             && !(readable(&candidate.spec.emulation_version) && readable(&candidate.spec.binary_version)) =>
         {
@@ -578,6 +580,10 @@ mod tests {
             (spec(|spec| spec.ping_time = Some(ago(6))), Some(Absence::Silent)),
             (spec(|spec| spec.ping_time = Some(ago(3))), None),
             (spec(|spec| spec.ping_time = None), None),
+            (
+                spec(|spec| (spec.renew_time, spec.ping_time) = (Some(ago(400)), Some(ago(3)))),
+                Some(Absence::Overdue),
+            ),
             (
                 spec(|spec| (spec.renew_time, spec.ping_time) = (Some(ago(400)), Some(ago(401)))),
                 Some(Absence::Overdue),

@@ -10,6 +10,7 @@ mod harness;
 mod plugin;
 
 mod apiservers;
+mod candidates;
 mod connection;
 mod hold;
 mod maint;
