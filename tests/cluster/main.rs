@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+#[path = "../harness/aggregated.rs"]
+mod aggregated;
 #[path = "../harness/mod.rs"]
 mod harness;
 #[path = "../harness/plugin.rs"]
@@ -13,7 +15,9 @@ mod apiservers;
 mod candidates;
 mod connection;
 mod hold;
+mod leaders;
 mod maint;
+mod native;
 mod served;
 mod watch;
 
