@@ -119,11 +119,11 @@ pub struct Listing {
         value_name = "BOOL", action = clap::ArgAction::Set)]
     pub no_headers: bool,
 
-    /// Only leases with these labels, such as key=value,other!=value
+    /// Only those with these labels, such as key=value,other!=value
     #[arg(short = 'l', long, value_name = "LABELS")]
     pub selector: Option<String>,
 
-    /// Only leases with these fields, such as metadata.name=x
+    /// Only those with these fields, such as metadata.name=x
     #[arg(long, value_name = "FIELDS")]
     pub field_selector: Option<String>,
 }
@@ -228,7 +228,7 @@ Examples:
   kubectl lease candidates set-priority cp-2 100 --for 30m
 
   # In a script
-  kubectl lease candidates set-priority cp-2_58b10081-8a4c-4d0e-9e0b-7f6f1c1a0001 100 --yes --wait 60s";
+  kubectl lease candidates set-priority cp-2 100 --yes --wait 60s || exit";
 
 /// Prefer a candidate: the highest priority leads
 ///
@@ -330,7 +330,7 @@ Examples:
   kubectl lease leaders -n kube-system -w
 
   # Leases whose holder is gone
-  kubectl lease leaders -o json | jq -r '.items[] | select(.state == \"ghost\") | .lease.metadata.name'";
+  kubectl lease leaders -o json | jq -r '.items[] | select(.state==\"ghost\") | .holder'";
 
 /// List every leader-election lease, coordinated or not
 ///
