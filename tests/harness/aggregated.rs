@@ -149,18 +149,18 @@ impl State {
         if method == "GET" {
             return (200, before);
         }
-        let patch: Value = serde_json::from_slice(body).unwrap();
-        if patch["metadata"]["resourceVersion"] != before["metadata"]["resourceVersion"] {
+        let wanted: Value = serde_json::from_slice(body).unwrap();
+        if wanted["metadata"]["resourceVersion"] != before["metadata"]["resourceVersion"] {
             return refuse(409, name);
         }
         let mut after = before.clone();
         if self.keeps != Keeps::Nothing {
-            merge(&mut after, &patch);
+            merge(&mut after, &wanted);
         }
         if self.keeps == Keeps::NotThePriority {
             after["spec"].as_object_mut().unwrap().remove("priority");
         }
-        if patch["spec"]["pingTime"].is_string() {
+        if wanted["spec"]["pingTime"].is_string() {
             after["spec"]["renewTime"] = format!("{:.6}", jiff::Timestamp::now()).into();
         }
         (200, self.store(after))
@@ -168,9 +168,9 @@ impl State {
 }
 
 /// RFC 7386.
-fn merge(into: &mut Value, patch: &Value) {
-    let Value::Object(patch) = patch else {
-        into.clone_from(patch);
+fn merge(into: &mut Value, wanted: &Value) {
+    let Value::Object(wanted) = wanted else {
+        into.clone_from(wanted);
         return;
     };
     if !into.is_object() {
