@@ -176,7 +176,7 @@ fn merge(into: &mut Value, wanted: &Value) {
     if !into.is_object() {
         *into = json!({});
     }
-    for (name, value) in patch {
+    for (name, value) in wanted {
         if value.is_null() {
             into.as_object_mut().unwrap().remove(name);
         } else {

@@ -456,7 +456,8 @@ async fn see_through(
             ),
             Stage::Electing => (format!("nobody leads {}, electing", election.called()), String::new()),
             Stage::Elected => (format!("{to} is elected, waiting for its first renewal"), String::new()),
-            Stage::Leads => (format!("{to} leads"), String::new()),
+            // Said below, on stdout.
+            Stage::Leads => return,
         };
         let passed = format!("{detail} ({})", age(cluster.server_time().since(began.0)));
         line.say(printer, &news, &passed);
