@@ -108,7 +108,11 @@ impl fmt::Display for Needs {
             f,
             "an administrator can grant it with 'kubectl create {kind} lease-reader{scope} \
              --verb={verbs} --resource={resource}' and a {kind}binding to you"
-        )
+        )?;
+        if self.namespace.is_none() && resource.starts_with("lease") {
+            f.write_str("; or look in one namespace, with -n, where you have it")?;
+        }
+        Ok(())
     }
 }
 

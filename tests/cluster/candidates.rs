@@ -200,6 +200,7 @@ fn the_real_controller_elects_whom_we_name() {
             if foreign && dice.roll(2) == 0 {
                 entrant.strategy = "example.com/other";
             }
+            entrant.priority = dice.pick(&[None, None, None, None, Some(1), Some(2)]);
             (entrant.renewed, entrant.pinged, entrant.alive) = dice.pick(&[
                 (1, None, true),
                 (60, None, true),

@@ -17,7 +17,7 @@ use kubectl_lease::{
         Cluster, Object, Query, Resource, config,
         single::{Address, Writing},
     },
-    domain::candidate::Candidate,
+    domain::{candidate::Candidate, priority},
 };
 use serde_json::{Value, json};
 
@@ -44,6 +44,8 @@ pub struct Entrant {
     /// How many seconds ago it renewed, and was pinged.
     pub renewed: i64,
     pub pinged: Option<i64>,
+    /// Pinned, as `set-priority` does it.
+    pub priority: Option<i32>,
     pub alive: bool,
 }
 
@@ -57,17 +59,21 @@ impl Entrant {
             strategy: "OldestEmulationVersion",
             renewed: 10,
             pinged: None,
+            priority: None,
             alive: true,
         }
     }
 
     pub fn manifest(&self, namespace: &str) -> Value {
         let ago = |seconds| format!("{:.6}", Timestamp::now() - SignedDuration::from_secs(seconds));
+        let pin = self.priority.and_then(|priority| priority::pin(priority, self.emulation));
+        let annotations = pin.as_ref().map(|_| json!({ priority::ORIGINAL: self.emulation }));
         json!({
             "apiVersion": format!("{}/{}", CANDIDATES.group, CANDIDATES.version), "kind": CANDIDATES.kind,
-            "metadata": { "name": self.name, "namespace": namespace, "labels": { ALIVE: self.alive.to_string() } },
+            "metadata": { "name": self.name, "namespace": namespace, "labels": { ALIVE: self.alive.to_string() },
+                "annotations": annotations },
             "spec": {
-                "leaseName": self.lease, "binaryVersion": self.binary, "emulationVersion": self.emulation,
+                "leaseName": self.lease, "binaryVersion": self.binary, "emulationVersion": pin.as_deref().unwrap_or(self.emulation),
                 "strategy": self.strategy, "renewTime": ago(self.renewed), "pingTime": self.pinged.map(ago),
             },
         })
