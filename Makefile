@@ -4,7 +4,7 @@ CARGO ?= cargo
 # Builds the control plane where it is missing, and says so; prints where it is.
 ASSETS = $$(tests/control-plane/build)
 
-.PHONY: help demo sandbox sandbox-down test test-offline bench lint release clean
+.PHONY: help generate demo sandbox sandbox-down test test-offline bench lint release clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -23,6 +23,9 @@ sandbox-down: ## End the control plane of `make sandbox`
 
 test: ## All tests, those on a real control plane included
 	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" $(CARGO) test --locked --lib --bins --tests
+
+generate: ## The files that are made from the help texts: completions, man pages, README
+	@GENERATE=overwrite $(CARGO) test --locked --test cli generated
 
 test-offline: ## The tests that need no control plane
 	@$(CARGO) test --locked --lib --bins --test cli

@@ -62,6 +62,52 @@ pub enum Command {
     #[command(subcommand)]
     Maint(Maint),
     Hold(Hold),
+    #[command(subcommand)]
+    Completion(Completion),
+}
+
+const COMPLETION_EXAMPLES: &str = "\
+Examples:
+  # Once, for completion through kubectl in every shell, with the names of nodes, candidates, leases …
+  kubectl lease completion install
+
+  # For the program called directly, as kubectl-lease
+  source <(kubectl lease completion bash)";
+
+/// Complete what is typed
+#[derive(Debug, Subcommand)]
+#[command(after_help = COMPLETION_EXAMPLES)]
+pub enum Completion {
+    /// Print the completion script for bash
+    Bash,
+    /// Print the completion script for zsh
+    Zsh,
+    /// Print the completion script for fish
+    Fish,
+    /// Print the completion script for PowerShell
+    Powershell,
+    Install(InstallCompletion),
+}
+
+const INSTALL_EXAMPLES: &str = "\
+Examples:
+  # Beside kubectl-lease, where kubectl looks for it
+  kubectl lease completion install
+
+  # Somewhere else on the PATH
+  kubectl lease completion install --dir ~/bin";
+
+/// Install completion through kubectl
+///
+/// For 'kubectl lease ...<TAB>' kubectl runs a program kubectl_complete-lease from the PATH. This puts
+/// a link to kubectl-lease there under that name. kubectl's own completion has to be set up in the
+/// shell, as 'kubectl completion --help' describes.
+#[derive(Debug, Args)]
+#[command(after_help = INSTALL_EXAMPLES)]
+pub struct InstallCompletion {
+    /// The directory, instead of the one that has kubectl-lease
+    #[arg(long, value_name = "DIRECTORY")]
+    pub dir: Option<PathBuf>,
 }
 
 const APISERVERS_EXAMPLES: &str = "\

@@ -1,11 +1,11 @@
 //! `kubectl lease`: parse, run, exit code; nothing else.
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::Parser as _;
 use kubectl_lease::{
     cli::{Cli, words},
-    commands,
+    commands, complete,
     output::Printer,
 };
 
@@ -14,6 +14,13 @@ fn main() -> ExitCode {
     #[cfg(unix)]
     if std::env::args_os().nth(1).is_some_and(|word| word == kubectl_lease::session::watchdog::SUBCOMMAND) {
         return kubectl_lease::session::watchdog::run(typed.by_ref().skip(2));
+    }
+    let program = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
+    if complete::is_asked(&program) {
+        let words: Vec<_> = typed.skip(1).collect();
+        // Silent on failure, whatever it is: the answer goes into somebody's command line.
+        let _ = Printer::stdio().raw(&complete::answer(&words));
+        return ExitCode::SUCCESS;
     }
     let cli = match Cli::try_parse_from(words(typed)) {
         Ok(cli) => cli,

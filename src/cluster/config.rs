@@ -51,6 +51,16 @@ pub fn load(flags: &Connection) -> Result<Config> {
     Ok(config)
 }
 
+/// The contexts, clusters and users of the kubeconfig, as far as it can be read.
+pub fn names(flags: &Connection) -> [Vec<String>; 3] {
+    let kubeconfig = read_kubeconfig(given(flags).kubeconfig.as_deref()).ok().flatten().unwrap_or_default();
+    [
+        kubeconfig.contexts.into_iter().map(|context| context.name).collect(),
+        kubeconfig.clusters.into_iter().map(|cluster| cluster.name).collect(),
+        kubeconfig.auth_infos.into_iter().map(|user| user.name).collect(),
+    ]
+}
+
 /// The flags without those that are empty, which for kubectl is the same as not given.
 fn given(flags: &Connection) -> Connection {
     let mut flags = flags.clone();

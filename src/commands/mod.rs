@@ -2,6 +2,7 @@
 
 mod apiservers;
 mod candidates;
+mod completion;
 mod hold;
 mod leaders;
 mod maint;
@@ -20,6 +21,9 @@ use crate::{
 
 /// Runs what was typed.
 pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
+    if let Command::Completion(verb) = &cli.command {
+        return completion::run(verb, printer);
+    }
     // One thread: the program waits for the network, and a pool would cost more to start than a
     // short command takes.
     let runtime =
@@ -35,6 +39,7 @@ pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
             Command::Candidates(args) => candidates::run(&args, namespace, &cluster, printer).await,
             Command::Leaders(args) => leaders::run(&args, namespace, &cluster, printer).await,
             Command::Maint(verb) => maint::run(&verb, &cluster, printer).await,
+            Command::Completion(verb) => completion::run(&verb, printer),
             Command::Hold(args) => hold::run(&args, &cluster, printer).await,
         };
         for remark in remarks(&cluster) {

@@ -113,6 +113,11 @@ impl Printer {
         table::render(headers.then(|| I::headers(wide)), &rows, self.look())
     }
 
+    /// Text for a program, as it is.
+    pub fn raw(&mut self, text: &str) -> Result<()> {
+        self.write(text)
+    }
+
     /// What was done, a line each.
     pub fn done(&mut self, line: &str) -> Result<()> {
         let line = sanitise::line(line).into_owned() + "\n";

@@ -8,6 +8,7 @@ mod stub;
 
 mod configuration;
 mod faults;
+mod generated;
 
 /// The help and the usage errors, each as a transcript. `TRYCMD=overwrite` writes them anew.
 #[test]
