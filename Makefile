@@ -4,7 +4,7 @@ CARGO ?= cargo
 # Builds the control plane where it is missing, and says so; prints where it is.
 ASSETS = $$(tests/control-plane/build)
 
-.PHONY: help generate demo sandbox sandbox-down test test-offline bench lint release clean
+.PHONY: help generate demo sandbox sandbox-down test test-offline bench lint release release-all clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -38,14 +38,14 @@ lint: ## Formatting and clippy
 	@$(CARGO) clippy --locked --all-targets -- -D warnings
 
 # For another target than this machine's own: make release TARGET=x86_64-unknown-linux-musl
-release: ## The archive for this machine, in dist/
+release: ## The archive for this machine and krew's manifest for it, in dist/
 	@$(CARGO) build --locked --release --bin kubectl-lease $(if $(TARGET),--target $(TARGET))
-	@version=$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1) && \
-	 host=$(or $(TARGET),$$(rustc -vV | sed -n 's/^host: //p')) && \
-	 name="kubectl-lease-v$$version-$$host.tar.gz" && \
-	 mkdir -p dist && \
-	 tar -C target/$(if $(TARGET),$(TARGET)/)release -cf - kubectl-lease -C "$(CURDIR)" LICENSE README.md | gzip -n9 >"dist/$$name" && \
-	 echo "dist/$$name"
+	@target=$(or $(TARGET),$$(rustc -vV | sed -n 's/^host: //p')) && rm -rf dist && \
+	 packaging/archive target/$(if $(TARGET),$(TARGET)/)release/kubectl-lease "$$target" dist && \
+	 packaging/manifest dist >dist/lease.yaml && echo dist/lease.yaml
+
+release-all: ## The archives for every platform that can be built here
+	@packaging/all dist
 
 clean: ## What was built here; the control plane's binaries stay in the cache
 	@$(CARGO) clean

@@ -1,0 +1,166 @@
+//! The archive and the manifest, with the real krew and the real kubectl.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Write as _},
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    thread,
+};
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+const RELEASES: &str = "https://github.com/kubectl-lease/kubectl-lease/releases/download";
+
+fn tool(script: &str) -> PathBuf {
+    let output =
+        Command::new(format!("{ROOT}/{script}")).stderr(std::process::Stdio::inherit()).output().unwrap();
+    assert!(output.status.success(), "{script} failed");
+    PathBuf::from(text(&output.stdout).trim())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[track_caller]
+fn succeed(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    let told = format!("{}{}", text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {told}");
+    output
+}
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("kubectl-lease-packaging-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path.canonicalize().unwrap())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Serves the files of a folder on loopback, in the place of the release's downloads.
+fn serve(folder: PathBuf) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for connection in listener.incoming().map(Result::unwrap) {
+            let mut reader = BufReader::new(connection.try_clone().unwrap());
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") && matches!(reader.read_line(&mut head), Ok(1..)) {}
+            let path = head.split_whitespace().nth(1).unwrap_or_default();
+            let name = path.rsplit('/').next().unwrap_or_default();
+            let (status, body) = fs::read(folder.join(name)).map_or((404, Vec::new()), |body| (200, body));
+            let length = body.len();
+            let head =
+                format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
+            let mut writer = connection;
+            let _ = writer.write_all(head.as_bytes()).and_then(|()| writer.write_all(&body));
+        }
+    });
+    address
+}
+
+/// Commits the plugin's manifest to an index, which for krew is a git repository.
+fn publish(index: &Path, manifest: &str) {
+    fs::create_dir_all(index.join("plugins")).unwrap();
+    fs::write(index.join("plugins/lease.yaml"), manifest).unwrap();
+    let git = |args: &[&str]| {
+        let mut command = Command::new("git");
+        command
+            .current_dir(index)
+            .args(["-c", "user.name=test", "-c", "user.email=test@localhost"])
+            .args(args);
+        succeed(&mut command)
+    };
+    if !index.join(".git").exists() {
+        git(&["init", "--quiet", "--initial-branch=main"]);
+    }
+    git(&["add", "--all"]);
+    git(&["commit", "--quiet", "--message", "lease"]);
+}
+
+#[test]
+fn the_real_krew_installs_upgrades_and_removes_what_make_release_makes() {
+    let folder = Folder::new();
+    let (krew, kubernetes) = (tool("tests/packaging/build"), tool("tests/control-plane/build"));
+    let dist = folder.0.join("dist");
+    let target = if cfg!(target_os = "macos") { "apple-darwin" } else { "unknown-linux-gnu" };
+    let target = format!("{}-{target}", std::env::consts::ARCH);
+    let archive = || {
+        let mut command = Command::new(format!("{ROOT}/packaging/archive"));
+        let output = succeed(command.args([env!("CARGO_BIN_EXE_kubectl-lease"), &target]).arg(&dist));
+        PathBuf::from(text(&output.stdout).trim())
+    };
+    let first = fs::read(archive()).unwrap();
+    let path = archive();
+    assert!(first == fs::read(&path).unwrap(), "made twice, the same bytes");
+    let listed = text(&succeed(Command::new("tar").arg("tzf").arg(&path)).stdout);
+    for file in ["kubectl-lease", "LICENSE", "man/kubectl-lease-hold.1", "completions/kubectl-lease.bash"] {
+        assert!(listed.lines().any(|line| line == file), "{file} is not in {listed}");
+    }
+
+    let server = serve(dist.clone());
+    let manifest = text(&succeed(Command::new(format!("{ROOT}/packaging/manifest")).arg(&dist)).stdout);
+    let version = concat!("v", env!("CARGO_PKG_VERSION"));
+    assert!(manifest.contains(&format!("  version: {version}\n")), "{manifest}");
+    let description =
+        manifest.lines().find_map(|line| line.trim().strip_prefix("shortDescription: ")).unwrap();
+    assert!(description.len() <= 50, "krew takes 50 characters: {description}");
+    assert!(!manifest.contains("{{"), "{manifest}");
+    let here = manifest.replace(RELEASES, &server);
+    let file = folder.0.join("lease.yaml");
+    fs::write(&file, &here).unwrap();
+    let (index, home) = (folder.0.join("index"), folder.0.join("home"));
+    publish(&index, &here);
+    fs::create_dir_all(&home).unwrap();
+    let search = [home.join(".krew/bin"), kubernetes, krew, PathBuf::from("/usr/bin"), PathBuf::from("/bin")];
+    let command = |program: &str, args: &[&str]| {
+        let mut command = Command::new("env");
+        command.env_clear().env("HOME", &home).env("PATH", std::env::join_paths(&search).unwrap());
+        command
+            .env("KREW_DEFAULT_INDEX_URI", &index)
+            .env("KREW_NO_UPGRADE_CHECK", "1")
+            .arg(program)
+            .args(args);
+        command
+    };
+    // The validator installs it too, for every platform that it names.
+    succeed(&mut command("validate-krew-manifest", &["-manifest", file.to_str().unwrap()]));
+    succeed(&mut command("kubectl", &["krew", "install", "lease"]));
+    let help = text(&succeed(&mut command("kubectl", &["lease", "--help"])).stdout);
+    assert!(help.contains("Usage: kubectl lease [OPTIONS] <COMMAND>"), "{help}");
+    // Completion beside the link that krew keeps up to date.
+    succeed(&mut command("kubectl", &["lease", "completion", "install"]));
+    let choices = text(&succeed(&mut command("kubectl", &["__complete", "lease", "maint", "acq"])).stdout);
+    assert!(choices.starts_with("acquire"), "{choices}");
+
+    publish(
+        &index,
+        &here
+            .replace(version, "v99.0.0")
+            .replace("download/v99.0.0", "download/x")
+            .replace("kubectl-lease-v99.0.0-", &format!("kubectl-lease-{version}-")),
+    );
+    succeed(&mut command("kubectl", &["krew", "update"]));
+    succeed(&mut command("kubectl", &["krew", "upgrade", "lease"]));
+    let listed = text(&succeed(&mut command("kubectl", &["krew", "list"])).stdout);
+    assert!(listed.contains("lease"), "{listed}");
+    assert!(home.join(".krew/store/lease/v99.0.0").is_dir());
+    succeed(&mut command("kubectl", &["lease", "--version"]));
+    let choices = text(&succeed(&mut command("kubectl", &["__complete", "lease", "maint", "acq"])).stdout);
+    assert!(choices.starts_with("acquire"), "after the upgrade: {choices}");
+    succeed(&mut command("kubectl", &["krew", "uninstall", "lease"]));
+    assert!(!command("kubectl", &["lease", "--version"]).output().unwrap().status.success());
+}
