@@ -33,7 +33,7 @@ use kube::client::Body;
 
 use self::credential::TokenSource;
 pub use self::{
-    api::{LEASES, NODES, PODS, Query, Resource},
+    api::{LEASES, NAMESPACES, NODES, PODS, Query, Resource},
     object::{List, Object, Readable},
 };
 use crate::{
