@@ -9,4 +9,8 @@ pub mod holder;
 pub mod identity;
 pub mod lease;
 pub mod maintenance;
+pub mod node;
+pub mod pod;
+pub mod risk;
+pub mod storage;
 pub mod time;
