@@ -1,8 +1,12 @@
 //! One file a verb: gather, ask the rule, act, print.
 
 mod apiservers;
+mod evidence;
+mod fence;
+mod force_delete;
 mod hold;
 mod maint;
+mod partitions;
 mod watching;
 
 use std::time::Duration;
@@ -29,6 +33,9 @@ pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
             Command::Apiservers(args) => apiservers::run(&args, &cluster, printer).await,
             Command::Maint(verb) => maint::run(&verb, &cluster, printer).await,
             Command::Hold(args) => hold::run(&args, &cluster, printer).await,
+            Command::Partitions(args) => partitions::run(&args, &cluster, printer).await,
+            Command::ForceDelete(args) => force_delete::run(&args, &cluster, printer).await,
+            Command::Fence(args) => fence::run(&args, &cluster, printer).await,
         };
         for remark in remarks(&cluster) {
             printer.warn(&remark);

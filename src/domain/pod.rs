@@ -26,6 +26,7 @@ pub struct PodMetadata {
     pub namespace: String,
     pub uid: String,
     pub resource_version: String,
+    pub creation_timestamp: Option<Timestamp>,
     /// When a deletion that has begun should be over: its beginning and the grace.
     pub deletion_timestamp: Option<Timestamp>,
     pub deletion_grace_period_seconds: Option<i64>,

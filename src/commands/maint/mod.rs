@@ -180,12 +180,12 @@ fn medik8s_leases() -> Query {
     Query::new(LEASES).namespace(maintenance::MEDIK8S_NAMESPACE).optional()
 }
 
-fn writing(flags: &cli::Write) -> Writing {
+pub fn writing(flags: &cli::Write) -> Writing {
     Writing { dry_run: flags.dry_run == DryRun::Server, field_manager: flags.field_manager.clone() }
 }
 
 /// What is said behind what a dry run would have done.
-fn dry_run_note(flags: &cli::Write) -> &'static str {
+pub fn dry_run_note(flags: &cli::Write) -> &'static str {
     match flags.dry_run {
         DryRun::None => "",
         DryRun::Client => " (dry run)",

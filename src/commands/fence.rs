@@ -1,0 +1,414 @@
+//! `kubectl lease fence`.
+//!
+//! The out-of-service taint tells the control plane that a machine is off: pod GC then deletes what is
+//! Terminating there, and its volumes are detached at once. If that is not true, data is destroyed. So
+//! it takes a silent node, a confirmation, and the node's maintenance lease, under which all of it is
+//! looked at once more.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{
+    sync::mpsc,
+    time::{Instant, timeout_at},
+};
+
+use super::{
+    interrupted,
+    maint::{
+        blocked, dry_run_note,
+        run::{RELEASE, term},
+        who, writing,
+    },
+};
+use crate::{
+    cli::{DryRun, Fence},
+    cluster::{
+        Cluster, LEASES, NODES, Object, PODS, Query,
+        pods::Record,
+        single::{Address, Writing},
+        watch::{Event, follow},
+    },
+    domain::{
+        deadline::Schedule,
+        duration::age,
+        lease::Lease,
+        maintenance::{self, Standing},
+        node::{Contact, HEARTBEATS, LATE_AFTER, Node, OUT_OF_SERVICE, Taint},
+        pod::Pod,
+    },
+    error::{Error, Needs, Result},
+    exit::ExitCode,
+    output::{Brief, Printer, Tone, progress::WaitLine, prompt},
+    session::{Claim, Held, Rule, Took, keep},
+};
+
+/// How long others wait if this process dies on the way; it is renewed meanwhile.
+const DURATION: Duration = Duration::from_secs(60);
+/// The server sends a bookmark each minute: a longer silence is a dead connection.
+const QUIET: Duration = Duration::from_secs(90);
+
+pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+    let at = Address::new("", &args.node);
+    let (seen, who, allowed) = tokio::try_join!(
+        look(&at, cluster),
+        who(&args.identity, false, cluster),
+        cluster.may("patch", NODES, &at)
+    )?;
+    if !allowed {
+        return Err(Error::Forbidden {
+            message: format!("you may not patch the node {}", args.node),
+            needs: Needs { verbs: "patch", resource: NODES.name(), namespace: None },
+        });
+    }
+    if seen.node.value.is_out_of_service() != args.undo {
+        let state = if args.undo { "is not fenced" } else { "is fenced already" };
+        printer.done(&format!("{} {state}", args.node))?;
+        return Ok(ExitCode::Done);
+    }
+    check(args, &seen, cluster)?;
+    show(args, &seen, cluster, printer);
+    confirm(args, &seen, cluster)?;
+    if args.write.dry_run == DryRun::Client {
+        return done(args, printer);
+    }
+    // Who holds it already goes on under that lease; it is not ours to release then.
+    let lease = cluster.lease(&Address::new(maintenance::NAMESPACE, &args.node)).await?;
+    let standing = Standing::of(lease.as_ref().map(|lease| &lease.value.spec), &who, cluster.server_time());
+    if matches!(standing, Standing::Ours { until, .. } if until.is_none_or(|until| cluster.server_time().0 <= until))
+        || args.write.dry_run == DryRun::Server
+    {
+        return act(args, &seen, &who.to_string(), cluster, printer).await;
+    }
+    let what = if args.undo { "unfencing" } else { "fencing" };
+    let claim = Claim {
+        at: Address::new(maintenance::NAMESPACE, &args.node),
+        who: if args.identity.holder.is_some() { who.clone() } else { who.unique(&term()) },
+        seconds: i32::try_from(DURATION.as_secs()).unwrap_or(i32::MAX),
+        reason: Some(
+            args.reason.clone().map_or_else(|| what.to_owned(), |reason| format!("{what}: {reason}")),
+        ),
+        owner: Some(seen.node.value.metadata.clone()),
+        rule: Rule::Process,
+        take_malformed: false,
+        create_namespace: true,
+        writing: Writing::default(),
+        attempts: Arc::default(),
+    };
+    let taken = tokio::select! {
+        taken = claim.take(cluster, Some(lease)) => taken,
+        interruption = interrupted() => Err(interruption),
+    };
+    let held = match taken {
+        Ok(Took::Yes(held, _)) => held,
+        Ok(Took::No(standing, lease)) => {
+            let lease = lease.as_ref().map(|lease| &*lease.value);
+            return Err(match blocked(&args.node, &standing, lease, cluster.server_time()) {
+                Error::Held { message, .. } => Error::Held {
+                    message,
+                    hint: Some(
+                        "ask them: whoever holds a node for maintenance may have switched it off, or not"
+                            .into(),
+                    ),
+                },
+                error => error,
+            });
+        }
+        Err(error) => {
+            let _ = tokio::time::timeout(RELEASE, claim.withdraw(cluster)).await;
+            return Err(error);
+        }
+    };
+    let outcome = under(args, &seen, &held, &who.to_string(), cluster, printer).await;
+    match tokio::time::timeout(RELEASE, held.release(cluster, &Writing::default())).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => {
+            printer.warn(&format!("the lease of {} is not released, it will expire: {error}", args.node))
+        }
+        Err(_) => printer.warn(&format!("the lease of {} is not released, it will expire", args.node)),
+    }
+    outcome
+}
+
+/// Acts while the lease is kept.
+async fn under(
+    args: &Fence,
+    seen: &Seen,
+    held: &Held,
+    who: &str,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<ExitCode> {
+    tokio::select! {
+        outcome = act(args, seen, who, cluster, printer) => outcome,
+        lost = keep(cluster, std::slice::from_ref(held), Schedule::new(DURATION), |_| ()) => {
+            Err(Error::LeaseLost { message: format!("the maintenance lease was lost meanwhile: {lost}") })
+        }
+        interruption = interrupted() => Err(interruption),
+    }
+}
+
+/// A node, and its last heartbeat.
+struct Seen {
+    node: Object<Node>,
+    heartbeat: Option<Object<Lease>>,
+    /// What is not finished there.
+    pods: Vec<Object<Pod>>,
+}
+
+impl Seen {
+    fn contact(&self, cluster: &Cluster) -> Contact {
+        self.node.value.contact(self.lease(), cluster.server_time())
+    }
+
+    fn lease(&self) -> Option<&Lease> {
+        self.heartbeat.as_ref().map(|lease| &*lease.value)
+    }
+
+    /// How long ago it was last heard of, in words.
+    fn heard(&self, cluster: &Cluster) -> String {
+        let heartbeat = self.node.value.heartbeat(self.lease());
+        heartbeat.map_or("never heard of".to_owned(), |time| {
+            format!("last heartbeat {} ago", age(cluster.server_time().since(time)))
+        })
+    }
+}
+
+async fn look(at: &Address, cluster: &Cluster) -> Result<Seen> {
+    let pods = Query::new(PODS).select(None, Some(&format!("spec.nodeName={}", at.name))).bare(true);
+    let heartbeat = Address::new(HEARTBEATS, &at.name);
+    let (node, heartbeat, pods) = tokio::try_join!(
+        cluster.get::<Node>(NODES, at),
+        cluster.get::<Lease>(LEASES, &heartbeat),
+        cluster.sift(&pods, |pod: &Pod| !pod.is_finished()),
+    )?;
+    let node = node.ok_or_else(|| Error::NotFound {
+        message: format!("there is no node '{}'", at.name),
+        hint: Some("pods of a node that does not exist are deleted by pod GC within a minute".into()),
+    })?;
+    Ok(Seen { node, heartbeat, pods: pods.items })
+}
+
+/// Whether it may be done at all.
+fn check(args: &Fence, seen: &Seen, cluster: &Cluster) -> Result<()> {
+    if args.undo {
+        return Ok(());
+    }
+    let (node, heard) = (&args.node, seen.heard(cluster));
+    // The node controller's word is not enough: a heartbeat since then says otherwise. Its clock may
+    // be ahead, so one from the future counts too.
+    let fresh = seen
+        .node
+        .value
+        .heartbeat(seen.lease())
+        .is_some_and(|time| cluster.server_time().since(time) <= LATE_AFTER);
+    let refuse = |message: String, hint: &str| Err(Error::Refused { message, hint: Some(hint.to_owned()) });
+    match seen.contact(cluster) {
+        Contact::Heard | Contact::Back => refuse(
+            format!("{node} is alive ({heard}): a machine that is off does not heartbeat"),
+            "switch it off first; to empty a living node, use 'kubectl drain'",
+        ),
+        _ if fresh => refuse(
+            format!("{node} heartbeats ({heard}), whatever its Ready condition says"),
+            "switch it off first, and wait until its heartbeat is 40 seconds old",
+        ),
+        Contact::Late => refuse(
+            format!("{node} is late ({heard}), and not given up by the node controller yet"),
+            "try again in a minute; pod GC does nothing before",
+        ),
+        Contact::Silent | Contact::Fenced | Contact::Gone => Ok(()),
+    }
+}
+
+fn show(args: &Fence, seen: &Seen, cluster: &Cluster, printer: &mut Printer) {
+    let terminating = seen.pods.iter().filter(|pod| pod.value.metadata.deletion_timestamp.is_some()).count();
+    let lines = [
+        ("node", seen.heard(cluster)),
+        ("pods", format!("{} there, {terminating} of them Terminating", seen.pods.len())),
+    ];
+    let why: &[String] = if args.undo {
+        &["- scheduling there, and what its kubelet runs, is as usual again".to_owned()]
+    } else {
+        &[
+            "- all pods there are ended and deleted, and their volumes detached, without asking the machine"
+                .to_owned(),
+            "- if it still runs, they run twice and may write to the same data".to_owned(),
+        ]
+    };
+    printer.brief(&Brief {
+        title: &args.node,
+        verdict: if args.undo { "to be taken into service again" } else { "to be declared out of service" },
+        tone: Tone::Doubtful,
+        lines: &lines,
+        lists: &[("then", why)],
+    });
+}
+
+fn confirm(args: &Fence, seen: &Seen, cluster: &Cluster) -> Result<()> {
+    // A node that is back is expected to be taken into service again.
+    let expected = args.undo && seen.contact(cluster).is_alive();
+    if expected || args.confirm || args.write.dry_run != DryRun::None {
+        return Ok(());
+    }
+    let node = &args.node;
+    if !prompt::possible() {
+        let (message, hint) = if args.undo {
+            (
+                format!("{node} is not back ({}), and there is no terminal to ask on", seen.heard(cluster)),
+                "--confirm takes the taint off all the same",
+            )
+        } else {
+            (
+                format!("{node} was not fenced: there is no terminal to ask on"),
+                "--confirm, once you have made sure that the machine is off",
+            )
+        };
+        return Err(Error::Refused { message, hint: Some(hint.into()) });
+    }
+    let yes = if args.undo {
+        prompt::confirm(&format!("{node} is not back ({}). Take the taint off?", seen.heard(cluster)))?
+    } else {
+        let phrase = format!("{node} is off");
+        prompt::answer(&format!("Type '{phrase}' if you have made sure that it is; Enter stops"))? == phrase
+    };
+    if yes {
+        return Ok(());
+    }
+    Err(Error::Refused { message: "nothing was changed".into(), hint: None })
+}
+
+/// Looks once more, and sets or takes off the taint.
+async fn act(
+    args: &Fence,
+    before: &Seen,
+    who: &str,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<ExitCode> {
+    let at = Address::new("", &args.node);
+    let now = look(&at, cluster).await?;
+    let (old, new) = (&before.node.value.metadata, &now.node.value.metadata);
+    let renewed = |seen: &Seen| seen.lease().and_then(Lease::renewed);
+    if old.uid != new.uid || (!args.undo && renewed(before) != renewed(&now)) {
+        return Err(Error::LostRace {
+            message: format!(
+                "{} was heard of meanwhile ({}): nothing was changed",
+                args.node,
+                now.heard(cluster)
+            ),
+        });
+    }
+    check(args, &now, cluster)?;
+    let node = &now.node.value;
+    let mut taints = node.spec.taints.clone();
+    taints.retain(|taint| taint.key != OUT_OF_SERVICE);
+    if !args.undo {
+        taints.push(Taint {
+            key: OUT_OF_SERVICE.into(),
+            value: "nodeshutdown".into(),
+            // What is not Terminating yet is made so.
+            effect: "NoExecute".into(),
+            time_added: None,
+        });
+    }
+    let writing = writing(&args.write);
+    cluster.set_taints(node, &taints, &writing).await.map_err(|error| {
+        if error.is_conflict() {
+            let message =
+                format!("{} changed between the look and the write: nothing was changed", args.node);
+            return Error::LostRace { message };
+        }
+        error
+    })?;
+    done(args, printer)?;
+    if writing.dry_run {
+        return Ok(ExitCode::Done);
+    }
+    record(args, &now, who, cluster, printer).await;
+    let terminable = now.pods.len();
+    if args.undo || terminable == 0 {
+        return Ok(ExitCode::Done);
+    }
+    match args.wait {
+        None => printer.note(&format!(
+            "pod GC deletes the {terminable} pods there within a minute; 'kubectl lease partitions {} -w' shows it",
+            args.node
+        )),
+        Some(limit) => emptied(args, limit, cluster, printer).await?,
+    }
+    Ok(ExitCode::Done)
+}
+
+fn done(args: &Fence, printer: &mut Printer) -> Result<ExitCode> {
+    let word = if args.undo { "taken into service again" } else { "fenced" };
+    printer.done(&format!("{} {word}{}", args.node, dry_run_note(&args.write)))?;
+    Ok(ExitCode::Done)
+}
+
+async fn record(args: &Fence, seen: &Seen, who: &str, cluster: &Cluster, printer: &mut Printer) {
+    let reason = args.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+    let (word, message) = if args.undo {
+        ("Unfenced", format!("taken into service again by {who}{reason}"))
+    } else {
+        ("Fenced", format!("declared out of service by {who}{reason} ({})", seen.heard(cluster)))
+    };
+    let at = Address::new("", &args.node);
+    let uid = &seen.node.value.metadata.uid;
+    let record = Record { resource: NODES, at: &at, uid, reason: word, message, who: who.to_owned() };
+    if let Err(error) = cluster.record(&record, &writing(&args.write)).await {
+        printer.warn(&format!("no Event was left about {}: {error}", args.node));
+    }
+}
+
+/// Watches the pods of the node go.
+async fn emptied(
+    args: &Fence,
+    limit: Option<Duration>,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<()> {
+    let query = Query::new(PODS).select(None, Some(&format!("spec.nodeName={}", args.node))).bare(true);
+    let (sender, mut events) = mpsc::channel::<((), Event<Pod>)>(16);
+    let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+    let mut line = WaitLine::default();
+    let mut left = std::collections::BTreeSet::new();
+    let watching = async {
+        loop {
+            let event = match deadline {
+                Some(deadline) => match timeout_at(deadline, events.recv()).await {
+                    Ok(event) => event,
+                    Err(_) => {
+                        return Err(Error::TimedOut {
+                            message: format!("{} pods are still there on {}", left.len(), args.node),
+                        });
+                    }
+                },
+                None => events.recv().await,
+            };
+            match event {
+                None | Some(((), Event::Lost(_))) => {}
+                Some(((), Event::Failed(error))) => return Err(error),
+                Some(((), Event::Snapshot(pods))) => {
+                    let there = pods.iter().filter(|pod| !pod.value.is_finished());
+                    left = there.map(|pod| pod.value.metadata.uid.clone()).collect();
+                }
+                Some(((), Event::Gone(pod))) => drop(left.remove(&pod.value.metadata.uid)),
+                Some(((), Event::Changed(_))) => {}
+            }
+            if left.is_empty() {
+                return Ok(());
+            }
+            line.say(printer, &format!("waiting for pod GC, {} pods left on {}", left.len(), args.node), "");
+        }
+    };
+    let following = async {
+        follow(cluster, &query, QUIET, (), sender).await;
+        // Its last event says why it ended, and ends the other side.
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        outcome = watching => outcome?,
+        () = following => {}
+    }
+    drop(line);
+    printer.done(&format!("{} is empty", args.node))
+}
