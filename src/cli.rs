@@ -482,17 +482,8 @@ pub struct ForceDelete {
     #[arg(long)]
     pub safe: bool,
 
-    /// Yes, where there is no terminal to ask on
-    #[arg(long)]
-    pub confirm: bool,
-
-    /// Yes to a critical risk, with --confirm: the machine is off, or cut off from all that it shares
-    #[arg(long, requires = "confirm")]
-    pub i_have_fenced: bool,
-
-    /// Go on where force does not help: finalizers keep the object, or it is a static pod's image
-    #[arg(long)]
-    pub anyway: bool,
+    #[command(flatten)]
+    pub consent: Consent,
 
     /// Why, for the Event that records it
     #[arg(short, long, value_name = "TEXT", value_parser = reason)]
@@ -512,6 +503,22 @@ impl ForceDelete {
     pub fn names(&self) -> BTreeSet<&str> {
         self.pods.iter().filter_map(|word| word.0.as_deref()).collect()
     }
+}
+
+/// What the user agrees to.
+#[derive(Debug, Args)]
+pub struct Consent {
+    /// Yes, where there is no terminal to ask on
+    #[arg(long)]
+    pub confirm: bool,
+
+    /// Yes to a critical risk, with --confirm: the machine is off, or cut off from all that it shares
+    #[arg(long, requires = "confirm")]
+    pub i_have_fenced: bool,
+
+    /// Go on where force does not help: finalizers keep the object, or it is a static pod's image
+    #[arg(long)]
+    pub anyway: bool,
 }
 
 /// A pod's name, or the word for its kind.
@@ -838,6 +845,37 @@ mod tests {
         assert_eq!(wait("x maint acquire --wait 5m node-1"), (minutes(5), nodes()));
         assert_eq!(wait("x maint acquire --wait=5m node-1"), (minutes(5), nodes()));
         assert_eq!(wait("x maint run node-1 --wait 5m -- sleep --wait 5m"), (minutes(5), nodes()));
+    }
+
+    #[test]
+    fn a_pod_is_named_as_for_kubectl() {
+        let names = |line: &str| match parse(line).unwrap().command {
+            Command::ForceDelete(args) => args.names().into_iter().map(str::to_owned).collect::<Vec<_>>(),
+            _ => panic!("{line}"),
+        };
+        for line in [
+            "x force-delete pod db-0",
+            "x force-delete pod/db-0",
+            "x force-delete db-0",
+            "x force-delete po db-0",
+        ] {
+            assert_eq!(names(line), ["db-0"], "{line}");
+        }
+        assert_eq!(names("x force-delete pods db-0 db-1 db-0"), ["db-0", "db-1"]);
+        assert!(names("x force-delete pod").is_empty(), "the kind, never a name");
+        assert_eq!(names("x force-delete pod/pod"), ["pod"]);
+        for line in [
+            "x force-delete deployment/web",
+            "x force-delete node/a",
+            "x force-delete pod/a/b",
+            "x force-delete ../a",
+            "x force-delete db-0 -l app=db",
+            "x force-delete db-0 --i-have-fenced",
+            "x fence",
+            "x fence a b",
+        ] {
+            assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
+        }
     }
 
     #[test]

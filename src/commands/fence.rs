@@ -5,12 +5,9 @@
 //! it takes a silent node, a confirmation, and the node's maintenance lease, under which all of it is
 //! looked at once more.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, ops::ControlFlow, sync::Arc, time::Duration};
 
-use tokio::{
-    sync::mpsc,
-    time::{Instant, timeout_at},
-};
+use tokio::time::Instant;
 
 use super::{
     interrupted,
@@ -19,6 +16,7 @@ use super::{
         run::{RELEASE, term},
         who, writing,
     },
+    watching,
 };
 use crate::{
     cli::{DryRun, Fence},
@@ -26,7 +24,7 @@ use crate::{
         Cluster, LEASES, NODES, Object, PODS, Query,
         pods::Record,
         single::{Address, Writing},
-        watch::{Event, follow},
+        watch::Event,
     },
     domain::{
         deadline::Schedule,
@@ -44,8 +42,6 @@ use crate::{
 
 /// How long others wait if this process dies on the way; it is renewed meanwhile.
 const DURATION: Duration = Duration::from_secs(60);
-/// The server sends a bookmark each minute: a longer silence is a dead connection.
-const QUIET: Duration = Duration::from_secs(90);
 
 pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
     let at = Address::new("", &args.node);
@@ -122,7 +118,7 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
     match tokio::time::timeout(RELEASE, held.release(cluster, &Writing::default())).await {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => {
-            printer.warn(&format!("the lease of {} is not released, it will expire: {error}", args.node))
+            printer.warn(&format!("the lease of {} is not released, it will expire: {error}", args.node));
         }
         Err(_) => printer.warn(&format!("the lease of {} is not released, it will expire", args.node)),
     }
@@ -330,7 +326,8 @@ async fn act(
     }
     match args.wait {
         None => printer.note(&format!(
-            "pod GC deletes the {terminable} pods there within a minute; 'kubectl lease partitions {} -w' shows it",
+            "pod GC deletes the {} there within a minute; 'kubectl lease partitions {} -w' shows it",
+            pods(terminable),
             args.node
         )),
         Some(limit) => emptied(args, limit, cluster, printer).await?,
@@ -367,48 +364,34 @@ async fn emptied(
     printer: &mut Printer,
 ) -> Result<()> {
     let query = Query::new(PODS).select(None, Some(&format!("spec.nodeName={}", args.node))).bare(true);
-    let (sender, mut events) = mpsc::channel::<((), Event<Pod>)>(16);
     let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
     let mut line = WaitLine::default();
-    let mut left = std::collections::BTreeSet::new();
-    let watching = async {
-        loop {
-            let event = match deadline {
-                Some(deadline) => match timeout_at(deadline, events.recv()).await {
-                    Ok(event) => event,
-                    Err(_) => {
-                        return Err(Error::TimedOut {
-                            message: format!("{} pods are still there on {}", left.len(), args.node),
-                        });
-                    }
-                },
-                None => events.recv().await,
-            };
-            match event {
-                None | Some(((), Event::Lost(_))) => {}
-                Some(((), Event::Failed(error))) => return Err(error),
-                Some(((), Event::Snapshot(pods))) => {
-                    let there = pods.iter().filter(|pod| !pod.value.is_finished());
-                    left = there.map(|pod| pod.value.metadata.uid.clone()).collect();
-                }
-                Some(((), Event::Gone(pod))) => drop(left.remove(&pod.value.metadata.uid)),
-                Some(((), Event::Changed(_))) => {}
+    let mut left = BTreeSet::new();
+    let empty = watching::until(cluster, &query, deadline, |event: Event<Pod>| {
+        match event {
+            Event::Snapshot(pods) => {
+                let there = pods.iter().filter(|pod| !pod.value.is_finished());
+                left = there.map(|pod| pod.value.metadata.uid.clone()).collect();
             }
-            if left.is_empty() {
-                return Ok(());
-            }
-            line.say(printer, &format!("waiting for pod GC, {} pods left on {}", left.len(), args.node), "");
+            Event::Gone(pod) => drop(left.remove(&pod.value.metadata.uid)),
+            Event::Changed(_) | Event::Lost(_) | Event::Failed(_) => {}
         }
-    };
-    let following = async {
-        follow(cluster, &query, QUIET, (), sender).await;
-        // Its last event says why it ended, and ends the other side.
-        std::future::pending::<()>().await;
-    };
-    tokio::select! {
-        outcome = watching => outcome?,
-        () = following => {}
-    }
+        if left.is_empty() {
+            return ControlFlow::Break(());
+        }
+        line.say(printer, &format!("waiting for pod GC, {} left on {}", pods(left.len()), args.node), "");
+        ControlFlow::Continue(None)
+    })
+    .await?;
     drop(line);
+    if !empty {
+        return Err(Error::TimedOut {
+            message: format!("{} still there on {}", pods(left.len()), args.node),
+        });
+    }
     printer.done(&format!("{} is empty", args.node))
+}
+
+fn pods(count: usize) -> String {
+    if count == 1 { "1 pod".to_owned() } else { format!("{count} pods") }
 }

@@ -2,18 +2,16 @@
 //!
 //! Look, show, ask, and only then delete: exactly what was shown, or nothing.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, ops::ControlFlow, time::Duration};
 
 use futures::future::try_join_all;
-use tokio::{
-    sync::mpsc,
-    time::{Instant, timeout_at},
-};
+use tokio::time::Instant;
 
 use super::{
     evidence,
     maint::{dry_run_note, who, writing},
     partitions::{self, Which, gather},
+    watching,
 };
 use crate::{
     cli::{self, DryRun, ForceDelete},
@@ -21,12 +19,13 @@ use crate::{
         Cluster, Object, PODS, Query,
         pods::Record,
         single::{Address, Addressed as _, Deletion},
-        watch::{Event, follow},
+        watch::Event,
     },
     domain::{
         duration::age,
         pod::Pod,
-        risk::{Assessment, Futile, Risk, Safe},
+        risk::{Assessment, Futile, Risk},
+        safer::Safe,
         time::ServerTime,
     },
     error::{Error, Needs, Result},
@@ -39,8 +38,6 @@ const REPLACED_WITHIN: Duration = Duration::from_secs(5);
 const SCHEDULED_WITHIN: Duration = Duration::from_secs(2);
 /// How long pod GC may take that runs at all.
 const COLLECTED_WITHIN: Duration = Duration::from_secs(120);
-/// The server sends a bookmark each minute: a longer silence is a dead connection.
-const QUIET: Duration = Duration::from_secs(90);
 
 /// A pod, and all there is to say about force-deleting it.
 struct Judged {
@@ -249,7 +246,7 @@ fn choose(args: &ForceDelete, one: &Judged) -> Result<Choice> {
     if args.safe {
         return choose_safely(args, one);
     }
-    if let (Some(futile), false) = (futile, args.anyway) {
+    if let (Some(futile), false) = (futile, args.consent.anyway) {
         let first = safer.first().map(|way| way.command.clone().unwrap_or_else(|| way.what.clone()));
         let first = first.map_or_else(String::new, |first| format!("; {first}"));
         let also = match futile {
@@ -268,7 +265,7 @@ fn choose(args: &ForceDelete, one: &Judged) -> Result<Choice> {
         return Ok(Choice::Force);
     }
     let critical = *risk == Risk::Critical;
-    if args.confirm && (args.i_have_fenced || !critical) {
+    if args.consent.confirm && (args.consent.i_have_fenced || !critical) {
         return Ok(Choice::Force);
     }
     let node = &one.pod.value.spec.node_name;
@@ -326,7 +323,7 @@ fn choose_safely(args: &ForceDelete, one: &Judged) -> Result<Choice> {
         });
     };
     // To wait changes nothing.
-    if way == Safe::Await || args.confirm || args.write.dry_run != DryRun::None {
+    if way == Safe::Await || args.consent.confirm || args.write.dry_run != DryRun::None {
         return Ok(Choice::Safely(way));
     }
     if !prompt::possible() {
@@ -401,7 +398,7 @@ async fn force(
 async fn record(args: &ForceDelete, one: &Judged, who: &str, cluster: &Cluster, printer: &mut Printer) {
     let pod = &one.pod.value;
     let reason = args.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
-    let fenced = if args.i_have_fenced { ", said to be fenced" } else { "" };
+    let fenced = if args.consent.i_have_fenced { ", said to be fenced" } else { "" };
     let message = format!(
         "force-deleted by {who}{reason} (risk {}{fenced}: {})",
         one.assessment.risk.word(),
@@ -589,73 +586,49 @@ async fn observe(
     } else {
         query.select(None, Some(&named))
     };
-    let mut line = goal.ready.then(WaitLine::default);
-    let (sender, mut events) = mpsc::channel::<((), Event<Pod>)>(16);
+    let mut line = WaitLine::default();
+    if deadline.is_none_or(|deadline| deadline > Instant::now() + REPLACED_WITHIN) {
+        line.say(printer, &format!("waiting for what becomes of {}", pod.full_name()), "");
+    }
     let mut seen = Observed::default();
-    let mut scheduling: Option<Instant> = None;
-    let watching = async {
-        let is_new = |new: &Pod| {
-            let owner = new.controller().map(|owner| owner.uid.as_str());
-            new.metadata.uid != *uid
-                && owner.is_some()
-                && owner == goal.replacement.as_deref()
-                && new.metadata.creation_timestamp.is_some_and(|time| began.since(time).as_secs() <= 1)
-        };
-        loop {
-            if let Some(line) = &mut line {
-                line.say(printer, &format!("waiting for what comes after {}", pod.full_name()), "");
+    let mut scheduled_by: Option<Instant> = None;
+    let is_new = |new: &Pod| {
+        let owner = new.controller().map(|owner| owner.uid.as_str());
+        new.metadata.uid != *uid
+            && owner.is_some()
+            && owner == goal.replacement.as_deref()
+            && new.metadata.creation_timestamp.is_some_and(|time| began.since(time).as_secs() <= 1)
+    };
+    let outcome = watching::until(cluster, &query, deadline, |event: Event<Pod>| {
+        match event {
+            Event::Snapshot(pods) => {
+                seen.gone = pods.iter().all(|pod| pod.value.metadata.uid != *uid);
+                seen.replacement = pods.iter().map(|pod| &*pod.value).find(|new| is_new(new)).cloned();
             }
-            let done = match (&goal.replacement, &seen.replacement) {
-                _ if !seen.gone => false,
-                (None, _) => true,
-                (Some(_), None) => false,
-                (Some(_), Some(new)) if goal.ready => new.is_ready(),
-                (Some(_), Some(new)) => new.is_scheduled(),
-            };
-            if done {
-                return Ok(());
-            }
-            let until = scheduling.into_iter().chain(deadline).min();
-            let event = match until {
-                Some(until) => match timeout_at(until, events.recv()).await {
-                    Ok(event) => event,
-                    Err(_) => return Ok(()),
-                },
-                None => events.recv().await,
-            };
-            match event {
-                None | Some(((), Event::Lost(_))) => {}
-                Some(((), Event::Failed(error))) => return Err(error),
-                Some(((), Event::Snapshot(pods))) => {
-                    seen.gone = pods.iter().all(|pod| pod.value.metadata.uid != *uid);
-                    seen.replacement = pods.iter().map(|pod| &*pod.value).find(|new| is_new(new)).cloned();
-                }
-                Some(((), Event::Gone(old))) => seen.gone |= old.value.metadata.uid == *uid,
-                Some(((), Event::Changed(new))) => {
-                    if is_new(&new.value)
-                        && seen
-                            .replacement
-                            .as_ref()
-                            .is_none_or(|old| old.metadata.uid == new.value.metadata.uid)
-                    {
-                        seen.replacement = Some((*new.value).clone());
-                    }
+            Event::Gone(old) => seen.gone |= old.value.metadata.uid == *uid,
+            Event::Changed(new) => {
+                let known = seen.replacement.as_ref().map(|known| known.metadata.uid.as_str());
+                if is_new(&new.value) && known.is_none_or(|known| known == new.value.metadata.uid) {
+                    seen.replacement = Some((*new.value).clone());
                 }
             }
-            if seen.replacement.is_some() && !goal.ready {
-                scheduling.get_or_insert_with(|| Instant::now() + SCHEDULED_WITHIN);
-            }
+            Event::Lost(_) | Event::Failed(_) => {}
         }
-    };
-    let following = async {
-        follow(cluster, &query, QUIET, (), sender).await;
-        // Its last event says why it ended, and ends the other side.
-        std::future::pending::<()>().await;
-    };
-    let outcome = tokio::select! {
-        outcome = watching => outcome,
-        () = following => Ok(()),
-    };
+        let done = match (&goal.replacement, &seen.replacement) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(_), Some(new)) if goal.ready => new.is_ready(),
+            (Some(_), Some(new)) => new.is_scheduled(),
+        };
+        if done && seen.gone {
+            return ControlFlow::Break(());
+        }
+        if seen.replacement.is_some() && !goal.ready {
+            scheduled_by.get_or_insert_with(|| Instant::now() + SCHEDULED_WITHIN);
+        }
+        ControlFlow::Continue(scheduled_by)
+    })
+    .await;
     match outcome {
         // Who may delete a pod and not watch it has to do without.
         Err(Error::Forbidden { .. }) => {
@@ -663,6 +636,6 @@ async fn observe(
             let gone = now.is_none_or(|now| now.value.metadata.uid != *uid);
             Ok(Observed { gone, replacement: None })
         }
-        outcome => outcome.map(|()| seen),
+        outcome => outcome.map(|_| seen),
     }
 }

@@ -34,7 +34,7 @@ pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
             Command::Maint(verb) => maint::run(&verb, &cluster, printer).await,
             Command::Hold(args) => hold::run(&args, &cluster, printer).await,
             Command::Partitions(args) => partitions::run(&args, &cluster, printer).await,
-            Command::ForceDelete(args) => force_delete::run(&args, &cluster, printer).await,
+            Command::ForceDelete(args) => Box::pin(force_delete::run(&args, &cluster, printer)).await,
             Command::Fence(args) => fence::run(&args, &cluster, printer).await,
         };
         for remark in remarks(&cluster) {

@@ -339,7 +339,7 @@ impl Item for Partition {
 
     /// A line for each pod, each of them whole: what is piped is read line by line.
     fn rows(&self, now: ServerTime, wide: bool) -> Vec<Vec<Cell>> {
-        let none = || Cell::or_none(None::<&str>);
+        let blank = || Cell::or_none(None::<&str>);
         let node = self.object.as_ref().map(|node| &*node.value);
         let row = |stranded: Option<&Stranded>| {
             let heartbeat = self.heartbeat.map(|time| age(now.since(time)));
@@ -349,7 +349,7 @@ impl Item for Partition {
                 Cell::or_none(heartbeat),
             ];
             match stranded {
-                None => cells.extend([none(), none(), none(), none(), none(), none()]),
+                None => cells.extend([blank(), blank(), blank(), blank(), blank(), blank()]),
                 Some(stranded) => {
                     let risk = stranded.assessment.risk;
                     let pod = &stranded.pod.value;
@@ -479,39 +479,37 @@ struct Watched<'a> {
 impl Watched<'_> {
     fn around(&self, sources: &[Vec<Object<Kind>>]) -> Surroundings {
         let mut around = Surroundings::default();
-        for (kind, objects) in self.kinds.iter().zip(sources) {
-            let values = objects.iter().map(|object| (*object.value).clone());
+        let mut leases = Vec::new();
+        // What is followed and empty is known to be empty.
+        for kind in &self.kinds {
             match *kind {
-                LEASES => {
-                    let leases = values
-                        .filter_map(|kind| if let Kind::Lease(lease) = kind { Some(lease) } else { None });
-                    evidence::sort(leases, &mut around);
-                }
-                CLAIMS => {
-                    let claims = values
-                        .filter_map(|kind| if let Kind::Claim(claim) = kind { Some(claim) } else { None });
-                    let named = claims.map(|claim| {
-                        (format!("{}/{}", claim.metadata.namespace, claim.metadata.name), claim)
-                    });
-                    around.claims = Some(named.collect());
-                }
-                DISKS => {
-                    let disks =
-                        values.filter_map(|kind| if let Kind::Disk(disk) = kind { Some(disk) } else { None });
-                    around.disks = Some(disks.map(|disk| (disk.metadata.name.clone(), disk)).collect());
-                }
-                ATTACHMENTS => {
-                    let all = values
-                        .filter_map(|kind| if let Kind::Attachment(one) = kind { Some(one) } else { None });
-                    around.attachments = Some(all.collect());
-                }
-                BUDGETS => {
-                    let all =
-                        values.filter_map(|kind| if let Kind::Budget(one) = kind { Some(one) } else { None });
-                    around.budgets = Some(all.collect());
-                }
+                CLAIMS => around.claims = Some(BTreeMap::new()),
+                DISKS => around.disks = Some(BTreeMap::new()),
+                ATTACHMENTS => around.attachments = Some(Vec::new()),
+                BUDGETS => around.budgets = Some(Vec::new()),
                 _ => {}
             }
+        }
+        for object in sources.iter().flatten() {
+            let key = || Self::key(&object.value);
+            match &*object.value {
+                Kind::Lease(lease) => leases.push(lease.clone()),
+                Kind::Claim(claim) => {
+                    around.claims.get_or_insert_default().insert(key(), claim.clone());
+                }
+                Kind::Disk(disk) => {
+                    let name = disk.metadata.name.clone();
+                    around.disks.get_or_insert_default().insert(name, disk.clone());
+                }
+                Kind::Attachment(attachment) => {
+                    around.attachments.get_or_insert_default().push(attachment.clone());
+                }
+                Kind::Budget(budget) => around.budgets.get_or_insert_default().push(budget.clone()),
+                Kind::Node(_) | Kind::Pod(_) => {}
+            }
+        }
+        if self.kinds.contains(&LEASES) {
+            evidence::sort(leases, &mut around);
         }
         around
     }

@@ -12,5 +12,6 @@ pub mod maintenance;
 pub mod node;
 pub mod pod;
 pub mod risk;
+pub mod safer;
 pub mod storage;
 pub mod time;

@@ -66,6 +66,7 @@ pub struct PodSpec {
 /// Of the others (config maps, secrets, empty directories) only the name is read.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[allow(clippy::struct_field_names)] // they are the API's
 pub struct Volume {
     pub name: String,
     persistent_volume_claim: Option<ClaimSource>,
@@ -86,7 +87,6 @@ pub struct Volume {
     flex_volume: Present,
     #[serde(rename = "scaleIO")]
     scale_io: Present,
-    csi: Present,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

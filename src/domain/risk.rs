@@ -1,13 +1,13 @@
 //! How risky it is to force-delete a pod, why, and what is safer.
 //!
 //! Force deletion removes the object and does not wait for the containers: they may still be running.
-//! Whoever takes the object for the process (a StatefulSet, the scheduler, a volume that one node at a
+//! Whoever takes the object for the process (a `StatefulSet`, the scheduler, a volume that one node at a
 //! time may write) then lets a second one start beside it.
 //!
 //! Evidence that is missing is never taken for good news: the risk is the highest of all that the
 //! missing part could be.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use jiff::SignedDuration;
 use serde::Serialize;
@@ -19,6 +19,7 @@ use super::{
     maintenance::Standing,
     node::{Contact, Node},
     pod::{Pod, Source},
+    safer::{self, Way},
     storage::{self, Attachment, Budget, Claim, Disk},
     time::ServerTime,
 };
@@ -64,7 +65,7 @@ pub enum Deletion {
 /// What happens when the pod's object is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replaced {
-    /// Its controller starts another in its place, and relies on there being no two: a StatefulSet,
+    /// Its controller starts another in its place, and relies on there being no two: a `StatefulSet`,
     /// and any controller whose habits are not known here.
     AtMostOne,
     /// Its controller starts another as it sees fit, beside it if need be.
@@ -92,7 +93,7 @@ pub struct Facts {
 
 impl Facts {
     /// Whether there must never be two of it.
-    fn is_guarded(&self) -> bool {
+    pub(super) fn is_guarded(&self) -> bool {
         self.replaced == Replaced::AtMostOne || self.exclusive.unwrap_or(true) || self.leads.unwrap_or(true)
     }
 
@@ -114,8 +115,6 @@ impl Facts {
 
     fn risk_at(&self, contact: Contact) -> Risk {
         match contact {
-            // Only a machine that is known to be off or destroyed gets here.
-            Contact::Gone | Contact::Fenced => Risk::Low,
             Contact::Heard | Contact::Back => {
                 let unasked = self.deletion == Deletion::NotBegun && self.no_budget.unwrap_or(true);
                 if self.is_guarded() || unasked || self.deletion == Deletion::Stuck {
@@ -125,7 +124,8 @@ impl Facts {
                 }
             }
             Contact::Silent if self.is_guarded() => Risk::Critical,
-            Contact::Silent => Risk::Low,
+            // Two at once do no harm, or the machine is known to be off or destroyed.
+            Contact::Silent | Contact::Gone | Contact::Fenced => Risk::Low,
             // Either may turn out to be true.
             Contact::Late => self.risk_at(Contact::Heard).max(self.risk_at(Contact::Silent)),
         }
@@ -172,11 +172,10 @@ impl Surroundings {
     pub fn held_by(&self, node: &str, now: ServerTime) -> Option<String> {
         let lease = self.maintenance.as_ref()?.get(node)?;
         let nobody = Who::exactly("");
-        let holder = match Standing::of(Some(&lease.spec), &nobody, now) {
-            Standing::Held { holder, .. }
-            | Standing::Admin { holder }
-            | Standing::Malformed { holder, .. } => holder,
-            _ => return None,
+        let (Standing::Held { holder, .. } | Standing::Admin { holder } | Standing::Malformed { holder, .. }) =
+            Standing::of(Some(&lease.spec), &nobody, now)
+        else {
+            return None;
         };
         Some(lease.reason().map_or(holder.clone(), |reason| format!("{holder}: {reason}")))
     }
@@ -190,25 +189,6 @@ pub enum Futile {
     Finalizers,
     /// The process is not ended, and the object comes back.
     Mirror,
-}
-
-/// Something safer than force.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Way {
-    pub what: String,
-    pub command: Option<String>,
-    /// What `--safe` does of it.
-    #[serde(skip)]
-    pub takes: Option<Safe>,
-}
-
-/// What can be done without force.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Safe {
-    Evict,
-    Delete,
-    /// Its deletion is under way and will be completed.
-    Await,
 }
 
 /// A storage of a pod, in words.
@@ -279,7 +259,7 @@ impl Assessment {
             evidence: Vec::new(),
             reasons: Vec::new(),
             missing: missing(pod, &facts, around),
-            safer: safer(pod, &facts, now),
+            safer: safer::ways(pod, &facts, now),
         };
         assessment.evidence = evidence(pod, &assessment, &facts, around, now);
         assessment.reasons = reasons(pod, &assessment, &facts, budgets.as_deref());
@@ -401,7 +381,7 @@ fn evidence(
         _ => format!("{phase}, not deleted"),
     };
     if let Some(reason) = pod.disruption() {
-        state += &format!(", by {reason}");
+        let _ = write!(state, ", by {reason}");
     }
     lines.push(("pod", state));
     if facts.scheduled {
@@ -506,7 +486,7 @@ fn reasons(pod: &Pod, assessment: &Assessment, facts: &Facts, budgets: Option<&[
                 storage.name, storage.detail
             )),
             None => {
-                reasons.push(format!("what {} is, and who else may write it, is not known", storage.name))
+                reasons.push(format!("what {} is, and who else may write it, is not known", storage.name));
             }
             Some(false) => {}
         }
@@ -539,129 +519,10 @@ fn reasons(pod: &Pod, assessment: &Assessment, facts: &Facts, budgets: Option<&[
     reasons
 }
 
-/// What is safer, the safest first.
-fn safer(pod: &Pod, facts: &Facts, now: ServerTime) -> Vec<Way> {
-    let (name, namespace, node) = (&pod.metadata.name, &pod.metadata.namespace, &pod.spec.node_name);
-    let way = |what: &str, command: Option<String>, takes| Way { what: what.to_owned(), command, takes };
-    let delete = |what: &str| {
-        way(what, Some(format!("kubectl delete pod {name} -n {namespace} --wait=false")), Some(Safe::Delete))
-    };
-    let wait = |what: &str| {
-        let command = format!("kubectl wait --for=delete pod/{name} -n {namespace} --timeout=2m");
-        way(what, Some(command), Some(Safe::Await))
-    };
-    if facts.mirror {
-        let what =
-            format!("take its manifest away on {node} (usually in /etc/kubernetes/manifests): that ends it");
-        return vec![way(&what, None, None)];
-    }
-    let mut ways = Vec::new();
-    if !pod.metadata.finalizers.is_empty() {
-        let whose = pod.metadata.finalizers.join(", ");
-        let command = format!("kubectl get pod {name} -n {namespace} -o jsonpath='{{.metadata.finalizers}}'");
-        ways.push(way(
-            &format!("let the controller behind {whose} do its work, or repair it"),
-            Some(command),
-            None,
-        ));
-    }
-    let begun = facts.deletion != Deletion::NotBegun;
-    if !facts.scheduled || facts.finished {
-        if !begun {
-            ways.push(delete("delete it as usual: there is nothing to wait for"));
-        }
-        return ways;
-    }
-    if !pod.metadata.finalizers.is_empty() && begun {
-        return ways;
-    }
-    match facts.contact {
-        Some(Contact::Gone) => {
-            ways.push(wait("wait for pod GC, which deletes the pods of missing nodes within a minute"))
-        }
-        Some(Contact::Fenced) if begun => {
-            ways.push(wait("wait for pod GC, which deletes what is Terminating there within half a minute"));
-        }
-        Some(Contact::Fenced) => ways.push(delete("delete it as usual: pod GC completes it")),
-        Some(contact @ (Contact::Heard | Contact::Back)) => {
-            match facts.deletion {
-                Deletion::NotBegun => {
-                    let evict = format!("kubectl lease force-delete pod {name} -n {namespace} --safe");
-                    ways.push(way(
-                        "evict it: disruption budgets and its grace are kept",
-                        Some(evict),
-                        Some(Safe::Evict),
-                    ));
-                    ways.push(delete("delete it as usual, with its grace"));
-                }
-                Deletion::Begun => {
-                    let left = pod
-                        .overdue(now)
-                        .map_or(SignedDuration::ZERO, |overdue| (-overdue).max(SignedDuration::ZERO));
-                    ways.push(wait(&format!("wait: its grace ends in {}", age(left))));
-                }
-                Deletion::Stuck => {
-                    let describe = format!("kubectl describe pod {name} -n {namespace}");
-                    ways.push(way("see what the kubelet says it waits for", Some(describe), None));
-                    let crictl = format!("crictl ps --label io.kubernetes.pod.uid={}", pod.metadata.uid);
-                    ways.push(way(
-                        &format!("on {node}, see whether its containers still run"),
-                        Some(crictl),
-                        None,
-                    ));
-                    let journal = format!("journalctl -u kubelet | grep {}", pod.metadata.uid);
-                    ways.push(way(
-                        &format!("on {node}, see why: the runtime, or a volume that is not let go"),
-                        Some(journal),
-                        None,
-                    ));
-                }
-            }
-            if contact == Contact::Back {
-                let undo = format!("kubectl lease fence {node} --undo");
-                ways.push(way(&format!("{node} is back: take it into service again"), Some(undo), None));
-            }
-        }
-        Some(Contact::Late) => {
-            let watch = format!("kubectl lease partitions {node} -w");
-            ways.push(way(
-                "wait until it is known whether the node is gone, a minute at most",
-                Some(watch),
-                None,
-            ));
-        }
-        Some(Contact::Silent) => {
-            let fence = Some(format!("kubectl lease fence {node}"));
-            if facts.is_guarded() {
-                let watch = format!("kubectl lease partitions {node} -w");
-                ways.push(way(
-                    &format!("bring {node} back: its kubelet then ends the pod in order"),
-                    Some(watch),
-                    None,
-                ));
-                ways.push(way(
-                    &format!("switch the machine of {node} off, make sure of it, and say so"),
-                    fence,
-                    None,
-                ));
-                let gone = Some(format!("kubectl delete node {node}"));
-                ways.push(way("if the machine is destroyed for good, delete the node", gone, None));
-            } else {
-                ways.push(way("leave it: its replacement does not wait for it", None, None));
-                ways.push(way(&format!("if the machine of {node} is off, say so"), fence, None));
-            }
-        }
-        None => {
-            let look = Some(format!("kubectl lease partitions {node}"));
-            ways.push(way("ask somebody who may see the node", look, None));
-        }
-    }
-    ways
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::safer::Safe;
     use jiff::Timestamp;
     use serde_json::{Value, json};
 

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::lease::Metadata;
 
-/// A PersistentVolumeClaim.
+/// A `PersistentVolumeClaim`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Claim {
@@ -21,7 +21,7 @@ pub struct ClaimSpec {
     pub volume_name: String,
 }
 
-/// A PersistentVolume.
+/// A `PersistentVolume`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Disk {
@@ -86,7 +86,7 @@ pub fn abbreviated(access_modes: &[String]) -> String {
     access_modes.iter().map(short).collect::<Vec<_>>().join(",")
 }
 
-/// A VolumeAttachment.
+/// A `VolumeAttachment`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Attachment {
@@ -107,7 +107,7 @@ pub struct AttachmentSource {
     pub persistent_volume_name: String,
 }
 
-/// A PodDisruptionBudget.
+/// A `PodDisruptionBudget`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Budget {

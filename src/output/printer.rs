@@ -132,21 +132,20 @@ impl Printer {
     pub fn brief(&mut self, brief: &Brief<'_>) {
         let colour = self.colour_err;
         let width = brief.lines.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
-        let mut text =
-            format!("{}: {}\n", sanitise::line(brief.title), brief.tone.paint(brief.verdict, colour));
-        for (label, line) in brief.lines {
+        let title = sanitise::line(brief.title);
+        let mut lines = vec![format!("{title}: {}", brief.tone.paint(brief.verdict, colour))];
+        lines.extend(brief.lines.iter().map(|(label, line)| {
             let label = Tone::Faint.paint(&format!("{label:width$}"), colour);
-            text += &format!("  {label}   {}\n", sanitise::line(line));
+            format!("  {label}   {}", sanitise::line(line))
+        }));
+        for (heading, items) in brief.lists.iter().filter(|(_, items)| !items.is_empty()) {
+            lines.push(format!("  {}", Tone::Faint.paint(heading, colour)));
+            lines.extend(items.iter().map(|item| {
+                let item: Vec<_> = item.lines().map(sanitise::line).collect();
+                format!("  {}", item.join("\n       "))
+            }));
         }
-        for (heading, items) in brief.lists {
-            if !items.is_empty() {
-                text += &format!("  {}\n", Tone::Faint.paint(heading, colour));
-            }
-            for item in *items {
-                let lines: Vec<_> = item.lines().map(sanitise::line).collect();
-                text += &format!("  {}\n", lines.join("\n       "));
-            }
-        }
+        let text = lines.join("\n") + "\n";
         let _ = self.err.write_all(text.as_bytes());
         let _ = self.err.flush();
     }

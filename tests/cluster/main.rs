@@ -13,6 +13,7 @@ mod apiservers;
 mod connection;
 mod hold;
 mod maint;
+mod pods;
 mod served;
 mod watch;
 
