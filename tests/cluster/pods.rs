@@ -1,5 +1,5 @@
-//! `partitions`, `force-delete` and `fence`, on a real control plane with pod GC and the StatefulSet
-//! and ReplicaSet controllers at work. Nodes are objects that the tests write; there is no kubelet.
+//! `partitions`, `force-delete` and `fence`, on a real control plane with pod GC and the
+//! controllers of stateful and replica sets at work. Nodes are objects that the tests write; there is no kubelet.
 
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ fn pod(namespace: &str, name: &str, node: &str) -> Value {
     })
 }
 
-/// A StatefulSet or ReplicaSet of one pod on a node; the pod's name.
+/// A set of one pod on a node, of this kind; the pod's name.
 fn owned_pod(kind: &str, namespace: &str, node: &str) -> String {
     let mut set = json!({
         "apiVersion": "apps/v1", "kind": kind,
