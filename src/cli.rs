@@ -28,7 +28,11 @@ Examples:
   kubectl lease maint run node-1 -- kubectl drain node-1
 
   # Run one of several instances of a program at a time
-  kubectl lease hold my-cron-job --wait -- ./job.sh";
+  kubectl lease hold my-cron-job --wait -- ./job.sh
+
+  # Is it safe to force-delete this pod, and what is safer?
+  kubectl lease partitions
+  kubectl lease force-delete pod db-0 --dry-run";
 
 /// Leases for cluster operators: which control-plane members are alive, and who may touch a node.
 #[derive(Debug, Parser)]
@@ -580,6 +584,9 @@ pub struct Fence {
 
     #[command(flatten)]
     pub identity: Identity,
+
+    #[command(flatten)]
+    pub taking: Taking,
 
     #[command(flatten)]
     pub write: Write,

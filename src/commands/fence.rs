@@ -10,16 +10,16 @@ use std::{collections::BTreeSet, ops::ControlFlow, sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use super::{
-    interrupted,
+    check_right, interrupted,
     maint::{
-        blocked, dry_run_note,
+        claims, dry_run_note,
         run::{RELEASE, term},
-        who, writing,
+        take_all, targets, warn_unseen, who, writing,
     },
     watching,
 };
 use crate::{
-    cli::{DryRun, Fence},
+    cli::{self, DryRun, Fence},
     cluster::{
         Cluster, LEASES, NODES, Object, PODS, Query,
         pods::Record,
@@ -34,10 +34,10 @@ use crate::{
         node::{Contact, HEARTBEATS, LATE_AFTER, Node, OUT_OF_SERVICE, Taint},
         pod::Pod,
     },
-    error::{Error, Needs, Result},
+    error::{Error, Result},
     exit::ExitCode,
     output::{Brief, Printer, Tone, progress::WaitLine, prompt},
-    session::{Claim, Held, Rule, Took, keep},
+    session::{Claim, Held, Rule, keep},
 };
 
 /// How long others wait if this process dies on the way; it is renewed meanwhile.
@@ -45,17 +45,11 @@ const DURATION: Duration = Duration::from_secs(60);
 
 pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
     let at = Address::new("", &args.node);
-    let (seen, who, allowed) = tokio::try_join!(
+    let (seen, who, ()) = tokio::try_join!(
         look(&at, cluster),
         who(&args.identity, false, cluster),
-        cluster.may("patch", NODES, &at)
+        check_right("patch", NODES, &at, cluster)
     )?;
-    if !allowed {
-        return Err(Error::Forbidden {
-            message: format!("you may not patch the node {}", args.node),
-            needs: Needs { verbs: "patch", resource: NODES.name(), namespace: None },
-        });
-    }
     if seen.node.value.is_out_of_service() != args.undo {
         let state = if args.undo { "is not fenced" } else { "is fenced already" };
         printer.done(&format!("{} {state}", args.node))?;
@@ -67,38 +61,34 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
     if args.write.dry_run == DryRun::Client {
         return done(args, printer);
     }
-    // Who holds it already goes on under that lease; it is not ours to release then.
-    let lease = cluster.lease(&Address::new(maintenance::NAMESPACE, &args.node)).await?;
-    let standing = Standing::of(lease.as_ref().map(|lease| &lease.value.spec), &who, cluster.server_time());
-    if matches!(standing, Standing::Ours { until, .. } if until.is_none_or(|until| cluster.server_time().0 <= until))
-        || args.write.dry_run == DryRun::Server
-    {
+    let which = cli::Nodes { nodes: vec![args.node.clone()], selector: None, all: false };
+    let targets = targets(&which, cluster).await?;
+    let now = cluster.server_time();
+    let lease = targets.first().and_then(|target| target.lease.as_ref()).map(|lease| &lease.value.spec);
+    let standing = Standing::of(lease, &who, now);
+    let ours = matches!(standing, Standing::Ours { until, .. } if until.is_none_or(|until| now.0 <= until));
+    if ours || args.write.dry_run == DryRun::Server {
+        // What is held already is gone on under, and not ours to release.
         return act(args, &seen, &who.to_string(), cluster, printer).await;
     }
+    warn_unseen(&targets, printer);
     let what = if args.undo { "unfencing" } else { "fencing" };
-    let claim = Claim {
-        at: Address::new(maintenance::NAMESPACE, &args.node),
+    let reason = args.reason.as_ref().map_or_else(|| what.to_owned(), |reason| format!("{what}: {reason}"));
+    let claims = claims(targets, &args.taking, |target| Claim {
+        at: Address::new(maintenance::NAMESPACE, &target.node.name),
         who: if args.identity.holder.is_some() { who.clone() } else { who.unique(&term()) },
         seconds: i32::try_from(DURATION.as_secs()).unwrap_or(i32::MAX),
-        reason: Some(
-            args.reason.clone().map_or_else(|| what.to_owned(), |reason| format!("{what}: {reason}")),
-        ),
-        owner: Some(seen.node.value.metadata.clone()),
+        reason: Some(reason.clone()),
+        owner: Some(target.node.clone()),
         rule: Rule::Process,
-        take_malformed: false,
+        take_malformed: args.taking.take_malformed,
         create_namespace: true,
         writing: Writing::default(),
         attempts: Arc::default(),
-    };
-    let taken = tokio::select! {
-        taken = claim.take(cluster, Some(lease)) => taken,
-        interruption = interrupted() => Err(interruption),
-    };
-    let held = match taken {
-        Ok(Took::Yes(held, _)) => held,
-        Ok(Took::No(standing, lease)) => {
-            let lease = lease.as_ref().map(|lease| &*lease.value);
-            return Err(match blocked(&args.node, &standing, lease, cluster.server_time()) {
+    })?;
+    let taken =
+        take_all(&claims, &cli::Wait { wait: None }, cluster, printer).await.map_err(
+            |error| match error {
                 Error::Held { message, .. } => Error::Held {
                     message,
                     hint: Some(
@@ -107,12 +97,10 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
                     ),
                 },
                 error => error,
-            });
-        }
-        Err(error) => {
-            let _ = tokio::time::timeout(RELEASE, claim.withdraw(cluster)).await;
-            return Err(error);
-        }
+            },
+        )?;
+    let Some((held, _)) = taken.into_iter().next() else {
+        return Err(Error::NotFound { message: format!("there is no node '{}'", args.node), hint: None });
     };
     let outcome = under(args, &seen, &held, &who.to_string(), cluster, printer).await;
     match tokio::time::timeout(RELEASE, held.release(cluster, &Writing::default())).await {
@@ -149,6 +137,12 @@ struct Seen {
     heartbeat: Option<Object<Lease>>,
     /// What is not finished there.
     pods: Vec<Object<Pod>>,
+}
+
+/// Whether a pod goes from a node that is out of service: what is Terminating, and what the taint makes
+/// so. A pod that tolerates everything stays, as those of the network often do.
+fn goes(pod: &Pod) -> bool {
+    !pod.is_finished() && (pod.metadata.deletion_timestamp.is_some() || !pod.tolerates(OUT_OF_SERVICE))
 }
 
 impl Seen {
@@ -320,14 +314,14 @@ async fn act(
         return Ok(ExitCode::Done);
     }
     record(args, &now, who, cluster, printer).await;
-    let terminable = now.pods.len();
-    if args.undo || terminable == 0 {
+    let going = now.pods.iter().filter(|pod| goes(&pod.value)).count();
+    if args.undo || going == 0 {
         return Ok(ExitCode::Done);
     }
     match args.wait {
         None => printer.note(&format!(
             "pod GC deletes the {} there within a minute; 'kubectl lease partitions {} -w' shows it",
-            pods(terminable),
+            pods(going),
             args.node
         )),
         Some(limit) => emptied(args, limit, cluster, printer).await?,
@@ -370,7 +364,7 @@ async fn emptied(
     let empty = watching::until(cluster, &query, deadline, |event: Event<Pod>| {
         match event {
             Event::Snapshot(pods) => {
-                let there = pods.iter().filter(|pod| !pod.value.is_finished());
+                let there = pods.iter().filter(|pod| goes(&pod.value));
                 left = there.map(|pod| pod.value.metadata.uid.clone()).collect();
             }
             Event::Gone(pod) => drop(left.remove(&pod.value.metadata.uid)),
@@ -389,7 +383,7 @@ async fn emptied(
             message: format!("{} still there on {}", pods(left.len()), args.node),
         });
     }
-    printer.done(&format!("{} is empty", args.node))
+    printer.done(&format!("{} is let go of: its pods are gone", args.node))
 }
 
 fn pods(count: usize) -> String {

@@ -8,7 +8,7 @@ use futures::future::try_join_all;
 use tokio::time::Instant;
 
 use super::{
-    evidence,
+    check_right, evidence,
     maint::{dry_run_note, who, writing},
     partitions::{self, Which, gather},
     watching,
@@ -28,7 +28,7 @@ use crate::{
         safer::Safe,
         time::ServerTime,
     },
-    error::{Error, Needs, Result},
+    error::{Error, Result},
     exit::ExitCode,
     output::{Brief, Printer, progress::WaitLine, prompt},
 };
@@ -179,31 +179,18 @@ async fn read(addresses: &BTreeSet<Address>, cluster: &Cluster) -> Result<Vec<Ob
     })
 }
 
-/// Nobody is asked about what they may not do.
+/// Whether they may be deleted at all.
 async fn check_rights(args: &ForceDelete, pods: &[&Pod], cluster: &Cluster) -> Result<()> {
-    if args.safe {
-        // Which right that takes depends on the way; none of them is asked for in vain.
+    if args.safe || args.write.dry_run == DryRun::Client {
+        // Which right the safe way takes depends on the pod; to look takes none.
         return Ok(());
     }
     let namespaces: BTreeSet<&str> = pods.iter().map(|pod| pod.metadata.namespace.as_str()).collect();
-    try_join_all(namespaces.into_iter().map(async |namespace| {
-        let name = if let [one] = pods { one.metadata.name.as_str() } else { "" };
-        match cluster.may("delete", PODS, &Address::new(namespace, name)).await {
-            Ok(false) => Err(Error::Forbidden {
-                message: format!("you may not delete pods in {namespace}"),
-                needs: Needs {
-                    verbs: "delete",
-                    resource: PODS.name(),
-                    namespace: Some(namespace.to_owned()),
-                },
-            }),
-            // A server that does not answer this may still allow it, and will say so if not.
-            Err(Error::Forbidden { .. } | Error::NotServed { .. }) | Ok(true) => Ok(()),
-            Err(error) => Err(error),
-        }
-    }))
-    .await
-    .map(drop)
+    let name = if let [one] = pods { one.metadata.name.as_str() } else { "" };
+    let checks = namespaces
+        .into_iter()
+        .map(async |namespace| check_right("delete", PODS, &Address::new(namespace, name), cluster).await);
+    try_join_all(checks).await.map(drop)
 }
 
 fn show(one: &Judged, printer: &mut Printer) {

@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use crate::{
     cli::{Cli, Command},
-    cluster::{Cluster, config},
+    cluster::{Cluster, Resource, config, single::Address},
     domain::duration,
-    error::{Error, Result},
+    error::{Error, Needs, Result},
     exit::ExitCode,
     output::Printer,
 };
@@ -62,6 +62,23 @@ async fn interrupted() -> Error {
     }
     let _ = tokio::signal::ctrl_c().await;
     Error::Interrupted
+}
+
+/// Nobody is asked about what they may not do.
+async fn check_right(verb: &'static str, resource: Resource, at: &Address, cluster: &Cluster) -> Result<()> {
+    match cluster.may(verb, resource, at).await {
+        Ok(false) => {
+            let namespace = Some(at.namespace.clone()).filter(|namespace| !namespace.is_empty());
+            let place = namespace.as_ref().map_or_else(String::new, |namespace| format!(" in {namespace}"));
+            Err(Error::Forbidden {
+                message: format!("you may not {verb} {}{place}", resource.plural),
+                needs: Needs { verbs: verb, resource: resource.name(), namespace },
+            })
+        }
+        // A server that does not answer this may still allow it, and will say so if not.
+        Ok(true) | Err(Error::Forbidden { .. } | Error::NotServed { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// What the server's answers said beside the matter, as far as it was not yet told.

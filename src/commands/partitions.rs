@@ -77,6 +77,9 @@ pub async fn run(args: &Partitions, cluster: &Cluster, printer: &mut Printer) ->
     Ok(if args.exit_code && !found.partitions.is_empty() { ExitCode::Held } else { ExitCode::Done })
 }
 
+/// So many pods are named in a change.
+const TOLD: usize = 3;
+
 /// Which nodes are meant.
 #[derive(Clone, Copy, Default)]
 pub struct Which<'a> {
@@ -292,6 +295,26 @@ impl Partition {
         self.pods.iter().map(|stranded| stranded.assessment.risk).max()
     }
 
+    /// What became of the pods from one look to the next.
+    fn happened_to_pods(&self, new: &Self) -> Vec<String> {
+        let named = |partition: &Self| -> BTreeMap<String, bool> {
+            let of = |stranded: &Stranded| {
+                let pod = &stranded.pod.value;
+                (pod.full_name(), pod.metadata.deletion_timestamp.is_some())
+            };
+            partition.pods.iter().map(of).collect()
+        };
+        let (before, after) = (named(self), named(new));
+        let gone =
+            before.keys().filter(|name| !after.contains_key(*name)).map(|name| format!("{name} is gone"));
+        let others = after.iter().filter_map(|(name, terminating)| match before.get(name) {
+            None => Some(format!("{name} is there")),
+            Some(false) if *terminating => Some(format!("{name} is Terminating")),
+            Some(_) => None,
+        });
+        gone.chain(others).collect()
+    }
+
     fn stranded(&self) -> String {
         let worst = self.worst().map_or_else(String::new, |risk| format!(", risk {} at worst", risk.word()));
         match self.pods.len() {
@@ -429,15 +452,12 @@ impl Item for Partition {
                 change(new.contact.word(), detail, new.tone())
             }
             (Some(old), Some(new)) => {
-                let names = |partition: &Self| -> BTreeSet<(String, bool)> {
-                    let of = |stranded: &Stranded| {
-                        let pod = &stranded.pod.value;
-                        (pod.full_name(), pod.metadata.deletion_timestamp.is_some())
-                    };
-                    partition.pods.iter().map(of).collect()
-                };
-                (names(old) != names(new)).then_some(())?;
-                change("pods", format!("{}, was {}", new.stranded(), old.stranded()), new.tone())
+                let happened = old.happened_to_pods(new);
+                (!happened.is_empty()).then_some(())?;
+                let more = happened.len().saturating_sub(TOLD);
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                let told = happened.into_iter().take(TOLD).collect::<Vec<_>>().join(", ");
+                change("pods", format!("{told}{more}; {}", new.stranded()), new.tone())
             }
             (None, None) => None,
         }

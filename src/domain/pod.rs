@@ -60,6 +60,16 @@ pub struct PodSpec {
     pub node_name: String,
     pub volumes: Vec<Volume>,
     pub termination_grace_period_seconds: Option<i64>,
+    tolerations: Vec<Toleration>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Toleration {
+    key: String,
+    effect: String,
+    #[serde(rename = "tolerationSeconds")]
+    seconds: Option<i64>,
 }
 
 /// A volume of a pod: a claim, or one of the kinds that reach storage outside the node without one.
@@ -214,6 +224,16 @@ impl Pod {
             .any(|condition| condition.r#type == "Ready" && condition.status == "True")
     }
 
+    /// Whether it stays on a node with this taint, if the effect of that is to end what does not
+    /// tolerate it. One without a key tolerates all.
+    pub fn tolerates(&self, taint: &str) -> bool {
+        self.spec.tolerations.iter().any(|Toleration { key, effect, seconds }| {
+            (key.is_empty() || key == taint)
+                && matches!(effect.as_str(), "" | "NoExecute")
+                && seconds.is_none()
+        })
+    }
+
     /// The grace that its deletion has, or would have.
     pub fn grace(&self) -> SignedDuration {
         let seconds = self
@@ -323,6 +343,22 @@ mod tests {
             let read: Volume = serde_json::from_value(volume.clone()).unwrap();
             assert_eq!(read.source("pod"), source, "{volume}");
         }
+    }
+
+    #[test]
+    fn tolerations() {
+        for (toleration, tolerates) in [
+            (json!({ "operator": "Exists" }), true),
+            (json!({ "operator": "Exists", "effect": "NoExecute" }), true),
+            (json!({ "operator": "Exists", "effect": "NoSchedule" }), false),
+            (json!({ "key": "x", "operator": "Exists" }), true),
+            (json!({ "key": "y", "operator": "Exists" }), false),
+            (json!({ "key": "x", "operator": "Exists", "tolerationSeconds": 300 }), false),
+        ] {
+            let pod = pod(json!({ "spec": { "tolerations": [toleration] } }));
+            assert_eq!(pod.tolerates("x"), tolerates, "{toleration}");
+        }
+        assert!(!Pod::default().tolerates("x"));
     }
 
     #[test]

@@ -273,7 +273,7 @@ fn a_pod_that_was_replaced_meanwhile_is_not_deleted() {
     let new = uid(&namespace, "db");
     terminal.types("y\r");
     assert_eq!(terminal.wait(), 5, "{}", terminal.screen());
-    assert!(terminal.screen().contains("changed between the look and the deletion"), "{}", terminal.screen());
+    terminal.until("why", SOON, |screen| screen.contains("changed between the look and the deletion"));
     assert_eq!(uid(&namespace, "db"), new);
 
     // The same pod, changed: what was shown is not what would be deleted.
@@ -461,7 +461,7 @@ fn a_living_node_is_not_fenced_and_a_dead_one_is_emptied_and_restored() {
     let outcome = plugin().run(&["partitions", &dead, "--no-headers"]).expect(0);
     assert_eq!(outcome.rows()[0][1], "fenced");
     plugin().run(&["fence", &dead, "--undo"]).expect(6).says("is not back");
-    terminal.until("it is empty", COLLECTED, |screen| screen.contains(&format!("{dead} is empty")));
+    terminal.until("it is empty", COLLECTED, |screen| screen.contains(&format!("{dead} is let go of")));
     assert_eq!(terminal.wait(), 0);
     assert_eq!(uid(&namespace, &name), "");
     assert_eq!(lease("{.spec.holderIdentity}"), "", "and released");
