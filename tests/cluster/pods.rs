@@ -3,6 +3,11 @@
 
 use std::time::Duration;
 
+use kubectl_lease::{
+    cli::Connection,
+    cluster::{Cluster, PODS, Query, config},
+    domain::pod::Pod,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -150,11 +155,18 @@ fn a_stateful_pod_of_a_silent_node_takes_the_phrase_and_the_replacement_is_shown
             terminal.until("the replacement", SOON, |screen| screen.contains(&told));
         }
     }
+    let outcome = plugin()
+        .run(&["force-delete", &name, "-n", &namespace, "--confirm", "--i-have-fenced", "--wait=1s"])
+        .expect(124)
+        .says(&format!("{namespace}/{name} is not ready yet"));
+    assert!(outcome.stdout.contains("replaced by"), "{outcome:?}");
     let events = shared().kubectl(&["get", "events", "-n", &namespace, "-o", "json"]);
     let events: Value = serde_json::from_str(&events).unwrap();
     let all = events["items"].as_array().unwrap();
-    let event = all.iter().find(|event| event["reason"] == "ForceDeleted").unwrap();
-    assert_eq!(event["involvedObject"]["uid"], before);
+    let about = |event: &&Value| {
+        event["reason"] == "ForceDeleted" && event["involvedObject"]["uid"] == before.as_str()
+    };
+    let event = all.iter().find(about).unwrap();
     let message = event["message"].as_str().unwrap();
     assert!(
         message.starts_with("force-deleted by admin@") && message.contains("it burnt (risk critical"),
@@ -470,6 +482,12 @@ fn a_living_node_is_not_fenced_and_a_dead_one_is_emptied_and_restored() {
     plugin().run(&["fence", &dead, "--undo", "--confirm"]).expect(0);
     assert_eq!(spec(), before, "exactly as it was");
     plugin().run(&["fence", &dead, "--undo"]).expect(0);
+
+    // Who holds the node already goes on holding it.
+    plugin().run(&["maint", "acquire", &dead]).expect(0);
+    plugin().run(&["fence", &dead, "--confirm"]).expect(0);
+    plugin().run(&["fence", &dead, "--undo", "--confirm"]).expect(0);
+    assert!(lease("{.spec.holderIdentity}").starts_with("admin@"), "not released by somebody else");
 }
 
 #[test]
@@ -558,6 +576,30 @@ fn hostile_text_prints_harmlessly() {
         assert_eq!(lines.filter(|line| line.starts_with("error: ")).count(), 0, "{outcome:#?}");
     }
     plugin().run(&["force-delete", "web", "-n", &namespace, "--reason", hostile]).expect(2);
+}
+
+#[test]
+fn a_list_in_pages_is_whole() {
+    let namespace = namespace();
+    let pods: Vec<Value> = (0..5).map(|n| pod(&namespace, &format!("web-{n}"), "")).collect();
+    shared().apply(&json!({ "apiVersion": "v1", "kind": "List", "items": pods }));
+    let flags = Connection { kubeconfig: Some(shared().kubeconfig(User::Admin, 0)), ..Connection::default() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let names = |page: u32, wanted: &dyn Fn(&Pod) -> bool| -> Vec<String> {
+        runtime.block_on(async {
+            let cluster = Cluster::new(config::load(&flags).unwrap(), None).await.unwrap();
+            let query = Query { page: Some(page), ..Query::new(PODS).namespace(&namespace) };
+            let list = cluster.sift(&query, wanted).await.unwrap();
+            list.items
+                .iter()
+                .map(|pod| pod.document(PODS)["metadata"]["name"].as_str().unwrap().to_owned())
+                .collect()
+        })
+    };
+    for page in [1, 2, 5, 500] {
+        assert_eq!(names(page, &|_| true), ["web-0", "web-1", "web-2", "web-3", "web-4"], "{page}");
+        assert_eq!(names(page, &|pod| pod.metadata.name != "web-2").len(), 4, "{page}");
+    }
 }
 
 #[test]
