@@ -57,7 +57,12 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
     }
     check(args, &seen, cluster)?;
     show(args, &seen, cluster, printer);
-    confirm(args, &seen, cluster)?;
+    tokio::select! {
+        // Asked about first, so that Ctrl-C at the question leaves the terminal as it was.
+        biased;
+        interruption = interrupted() => Err(interruption),
+        confirmed = async { confirm(args, &seen, cluster) } => confirmed,
+    }?;
     if args.write.dry_run == DryRun::Client {
         return done(args, printer);
     }
@@ -69,7 +74,7 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
     let ours = matches!(standing, Standing::Ours { until, .. } if until.is_none_or(|until| now.0 <= until));
     if ours || args.write.dry_run == DryRun::Server {
         // What is held already is gone on under, and not ours to release.
-        return act(args, &seen, &who.to_string(), cluster, printer).await;
+        return under(args, &seen, &[], &who.to_string(), cluster, printer).await;
     }
     warn_unseen(&targets, printer);
     let what = if args.undo { "unfencing" } else { "fencing" };
@@ -102,7 +107,7 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
     let Some((held, _)) = taken.into_iter().next() else {
         return Err(Error::NotFound { message: format!("there is no node '{}'", args.node), hint: None });
     };
-    let outcome = under(args, &seen, &held, &who.to_string(), cluster, printer).await;
+    let outcome = under(args, &seen, std::slice::from_ref(&held), &who.to_string(), cluster, printer).await;
     match tokio::time::timeout(RELEASE, held.release(cluster, &Writing::default())).await {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => {
@@ -113,18 +118,18 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
     outcome
 }
 
-/// Acts while the lease is kept.
+/// Acts while what is held is kept.
 async fn under(
     args: &Fence,
     seen: &Seen,
-    held: &Held,
+    held: &[Held],
     who: &str,
     cluster: &Cluster,
     printer: &mut Printer,
 ) -> Result<ExitCode> {
     tokio::select! {
         outcome = act(args, seen, who, cluster, printer) => outcome,
-        lost = keep(cluster, std::slice::from_ref(held), Schedule::new(DURATION), |_| ()) => {
+        lost = keep(cluster, held, Schedule::new(DURATION), |_| ()) => {
             Err(Error::LeaseLost { message: format!("the maintenance lease was lost meanwhile: {lost}") })
         }
         interruption = interrupted() => Err(interruption),

@@ -8,7 +8,7 @@ use futures::future::try_join_all;
 use tokio::time::Instant;
 
 use super::{
-    check_right, evidence,
+    check_right, evidence, interrupted,
     maint::{dry_run_note, who, writing},
     partitions::{self, Which, gather},
     watching,
@@ -53,6 +53,16 @@ enum Choice {
 }
 
 pub async fn run(args: &ForceDelete, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+    tokio::select! {
+        // Asked about first, so that Ctrl-C at a question is an answer to it and leaves the terminal as
+        // it was.
+        biased;
+        interruption = interrupted() => Err(interruption),
+        outcome = look_and_delete(args, cluster, printer) => outcome,
+    }
+}
+
+async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
     let pods = chosen(args, cluster).await?;
     let values: Vec<&Pod> = pods.iter().map(|pod| &*pod.value).collect();
     let nobody = cli::Identity { holder: None };

@@ -32,6 +32,8 @@ pub fn choose(question: &str, choices: &[String]) -> Result<Vec<usize>> {
 }
 
 fn unanswered(error: dialoguer::Error) -> Error {
+    // A choice that is broken off leaves it hidden.
+    let _ = console::Term::stderr().show_cursor();
     match error {
         dialoguer::Error::IO(error) if error.kind() == std::io::ErrorKind::Interrupted => Error::Interrupted,
         dialoguer::Error::IO(error) => Error::Output(error),
