@@ -24,6 +24,9 @@ use super::{
     time::ServerTime,
 };
 
+/// A node that does not exist is believed to be gone when nothing has been heard of it for so long.
+const GONE_AFTER: SignedDuration = SignedDuration::from_secs(60);
+
 /// How bad it can get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -162,7 +165,12 @@ impl Surroundings {
 
     /// Whether a node is heard of; `None` if that cannot be known.
     pub fn contact(&self, name: &str, now: ServerTime) -> Option<Contact> {
-        let Some(node) = self.nodes.as_ref()?.get(name) else { return Some(Contact::Gone) };
+        let Some(node) = self.nodes.as_ref()?.get(name) else {
+            // A kubelet whose node was deleted goes on heartbeating, and running what it runs.
+            let heartbeat = self.heartbeats.as_ref()?.get(name).and_then(Lease::renewed);
+            let alive = heartbeat.is_some_and(|time| now.since(time) <= GONE_AFTER);
+            return Some(if alive { Contact::Late } else { Contact::Gone });
+        };
         let contact = node.contact(self.heartbeat(name), now);
         // Without its heartbeat, a node that is not given up may be dead for up to five minutes.
         (self.heartbeats.is_some() || matches!(contact, Contact::Silent | Contact::Fenced)).then_some(contact)
@@ -387,6 +395,11 @@ fn evidence(
     if facts.scheduled {
         let node = match (around.node(name), facts.contact) {
             (_, Some(Contact::Gone)) => format!("{name} does not exist"),
+            (None, Some(Contact::Late)) => {
+                let heartbeat = around.heartbeat(name).and_then(Lease::renewed);
+                let heard = heartbeat.map_or_else(String::new, |time| format!(" {} ago", ago(time)));
+                format!("{name} does not exist, but its kubelet was heard of{heard}")
+            }
             (None, _) => format!("{name}, which may not be read"),
             (Some(node), _) => {
                 let ready = node.ready().map_or("no Ready condition".to_owned(), |ready| {
@@ -461,7 +474,7 @@ fn reasons(pod: &Pod, assessment: &Assessment, facts: &Facts, budgets: Option<&[
             reasons.push(format!("the containers may still be running on {node}: nothing is heard of it"));
         }
         Some(Contact::Late) => reasons.push(format!(
-            "the containers may still be running on {node}: its heartbeat is late, and it is not known why"
+            "the containers may still be running on {node}: whether it is gone or only late is not known"
         )),
         Some(Contact::Heard | Contact::Back) => reasons.push(format!(
             "the containers may still be running on {node}, which is alive: force does not wait for them to end"
@@ -859,11 +872,36 @@ mod tests {
         assert_eq!(Assessment::of(&mirror, &around(5), now()).futile, Some(Futile::Mirror));
     }
 
+    /// That the object of a node is gone does not say that its machine is.
+    #[test]
+    fn a_node_is_gone_when_nothing_is_heard_of_it() {
+        let none = json!([]);
+        let (stateless, stateful) = (pod("ReplicaSet", None, &none), pod("StatefulSet", None, &none));
+        let without = |around: Surroundings| Surroundings { nodes: Some(BTreeMap::new()), ..around };
+        for (around, less, more) in [
+            (without(around(600)), Risk::Low, Risk::Low),
+            (without(around(61)), Risk::Low, Risk::Low),
+            (without(Surroundings { heartbeats: Some(BTreeMap::new()), ..around(5) }), Risk::Low, Risk::Low),
+            (without(around(60)), Risk::Medium, Risk::Critical),
+            (without(around(5)), Risk::Medium, Risk::Critical),
+            (without(Surroundings { heartbeats: None, ..around(600) }), Risk::Medium, Risk::Critical),
+        ] {
+            assert_eq!(
+                (risk_of(&stateless, &around), risk_of(&stateful, &around)),
+                (less, more),
+                "{around:?}"
+            );
+        }
+        let assessment = Assessment::of(&stateful, &without(around(5)), now());
+        let told = "node-1 does not exist, but its kubelet was heard of 5s ago".to_owned();
+        assert!(assessment.evidence.contains(&("node", told)), "{:?}", assessment.evidence);
+    }
+
     /// The first thing offered, and what `--safe` makes of it.
     #[test]
     fn the_safest_way_first() {
         let none = json!([]);
-        let gone = || Surroundings { nodes: Some(BTreeMap::new()), ..around(5) };
+        let gone = || Surroundings { nodes: Some(BTreeMap::new()), ..around(600) };
         let fenced = || {
             let mut around = around(600);
             let taint = json!({ "key": "node.kubernetes.io/out-of-service", "effect": "NoExecute" });

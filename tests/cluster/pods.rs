@@ -306,6 +306,13 @@ fn without_a_terminal_a_yes_is_a_flag() {
     plugin().run(&args).expect(6).says("there is no terminal to ask on").says("hint: --confirm");
     plugin().run(&["force-delete", &name, "-n", &namespace, "--dry-run=server", "--confirm"]).expect(0);
     assert_eq!(uid(&namespace, &name), before);
+    let (user, kubeconfig) = shared().unique_admin();
+    Plugin::new(kubeconfig).run(&["force-delete", &name, "-n", &namespace, "--dry-run"]).expect(0);
+    let asked = shared().audited(&user);
+    let harmless = |request: &&String| {
+        request.starts_with("get ") || request.starts_with("list ") || request.contains("/selfsubjectreviews")
+    };
+    assert!(asked.iter().filter(harmless).count() == asked.len() && asked.len() <= 5, "{asked:#?}");
     let outcome = plugin().run(&["force-delete", &name, "-n", &namespace, "--confirm"]).expect(0);
     assert!(
         outcome.stdout.contains(&format!("{namespace}/{name} is gone, replaced by {namespace}/set-")),
@@ -432,6 +439,15 @@ fn a_living_node_is_not_fenced_and_a_dead_one_is_emptied_and_restored() {
     write_node(&late, 45, "True");
     plugin().run(&["fence", &late, "--confirm"]).expect(6).says("not given up by the node controller yet");
     plugin().run(&["fence", "no-such-node", "--confirm"]).expect(3);
+
+    // It comes back while the question is being answered.
+    let returning = silent_node();
+    let mut terminal = plugin().start_on_terminal(&["fence", &returning], 30, 160);
+    terminal.until("the question", SOON, |screen| screen.contains(&format!("Type '{returning} is off'")));
+    write_node(&returning, 1, "Unknown");
+    terminal.types(&format!("{returning} is off\r"));
+    assert_eq!(terminal.wait(), 5, "{}", terminal.screen());
+    terminal.until("why", SOON, |screen| screen.contains("was heard of meanwhile"));
 
     let (namespace, dead) = (namespace(), silent_node());
     let name = owned_pod("StatefulSet", &namespace, &dead);
