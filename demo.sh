@@ -55,6 +55,14 @@ fi
 title "All is well again:"
 show kubectl lease apiservers
 
+title "Three kube-controller-managers, one of which leads. Who is next?"
+show kubectl lease candidates
+
+title "The one on cp-3 is preferred, for as long as it takes:"
+show kubectl lease candidates set-priority cp-3 100 --yes --wait=1m
+show kubectl lease candidates explain kube-controller-manager
+show kubectl lease leaders
+
 title "Three nodes. Jane holds one for maintenance; john is told so, and waits:"
 for name in node-1 node-2 node-3; do
   printf '{"apiVersion":"v1","kind":"Node","metadata":{"name":"%s"}}' "$name" | kubectl create -f - >/dev/null

@@ -23,6 +23,9 @@ use wait4::Wait4 as _;
 
 const ROUNDS: usize = 30;
 const MANY: usize = 5_000;
+const CANDIDATES: usize = 1_000;
+/// For one lease.
+const RIVALS: usize = 10;
 const NODES: usize = 1_000;
 /// As many as `maint acquire` writes at once.
 const AT_ONCE: usize = 32;
@@ -37,11 +40,14 @@ fn main() {
     }
     eprintln!("Starting a control plane …");
     let plane = ControlPlane::start(&Shape::default());
-    compare("one identity lease", &plane);
+    apiservers("one identity lease", &plane);
     eprintln!("Writing {MANY} identity leases …");
     let raw = Raw::new(&plane);
     write_leases(&raw);
-    compare(&format!("{MANY} identity leases"), &plane);
+    apiservers(&format!("{MANY} identity leases"), &plane);
+    eprintln!("Writing {CANDIDATES} candidates …");
+    write_candidates(&raw);
+    candidates(&format!("{CANDIDATES} candidates and {MANY} leases"), &plane);
     eprintln!("Writing {NODES} nodes …");
     acquire_all(&plane, &raw);
     waiter(&plane);
@@ -72,6 +78,7 @@ impl<'a> Contender<'a> {
             .env("KUBECONFIG", kubeconfig)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
+            .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let used = child.wait4().unwrap();
@@ -87,24 +94,31 @@ impl<'a> Contender<'a> {
     }
 }
 
-fn compare(case: &str, plane: &ControlPlane) {
+fn apiservers(case: &str, plane: &ControlPlane) {
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+    compare(case, plane, "apiservers", &[leases], &["get", "leases", "-n", "kube-system"]);
+}
+
+fn candidates(case: &str, plane: &ControlPlane) {
+    let lists = ["/apis/coordination.k8s.io/v1beta1/leasecandidates", "/apis/coordination.k8s.io/v1/leases"];
+    compare(case, plane, "candidates", &lists, &["get", "leasecandidates,leases", "-A"]);
+}
+
+/// The plugin's command, curl of what it has to read, and the kubectl command nearest to it.
+fn compare(case: &str, plane: &ControlPlane, command: &str, paths: &[&str], kubectl_args: &[&str]) {
     let kubeconfig = plane.kubeconfig(User::Admin, 0);
     let file = |name: &str| plane.folder.join(name).display().to_string();
-    let url = format!("{}/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", plane.url(0));
     let kubectl = plane.assets.join("kubectl");
     let (ca, certificate, key) = (file("ca.crt"), file("admin.crt"), file("admin.key"));
+    let urls: Vec<_> = paths.iter().map(|path| plane.url(0) + path).collect();
+    let mut curl = vec!["--silent", "--cacert", &ca, "--cert", &certificate, "--key", &key];
+    curl.extend(urls.iter().map(String::as_str));
+    let (our_name, kubectl_name) =
+        (format!("kubectl lease {command}"), format!("kubectl {}", kubectl_args[..2].join(" ")));
     let mut contenders = [
-        Contender::new(
-            "kubectl lease apiservers",
-            Path::new(env!("CARGO_BIN_EXE_kubectl-lease")),
-            &["apiservers"],
-        ),
-        Contender::new(
-            "curl",
-            Path::new("curl"),
-            &["--silent", "--cacert", &ca, "--cert", &certificate, "--key", &key, &url],
-        ),
-        Contender::new("kubectl get leases", &kubectl, &["get", "leases", "-n", "kube-system"]),
+        Contender::new(&our_name, Path::new(env!("CARGO_BIN_EXE_kubectl-lease")), &[command]),
+        Contender::new("curl", Path::new("curl"), &curl),
+        Contender::new(&kubectl_name, &kubectl, kubectl_args),
     ];
     // The first round only warms up; in the others they take turns, so that a disturbance hits all.
     for round in 0..=ROUNDS {
@@ -116,11 +130,11 @@ fn compare(case: &str, plane: &ControlPlane) {
         }
     }
     println!("\n{case}, median of {ROUNDS} runs");
-    println!("  {:26}{:>12}{:>10}{:>14}{:>10}", "", "wall time", "ratio", "peak memory", "ratio");
+    println!("  {:36}{:>12}{:>10}{:>14}{:>10}", "", "wall time", "ratio", "peak memory", "ratio");
     let (time, memory) = (contenders[0].median(), contenders[0].memory);
     for contender in &contenders {
         println!(
-            "  {:26}{:>9.1} ms{:>9.2}x{:>11.1} MB{:>9.2}x",
+            "  {:36}{:>9.1} ms{:>9.2}x{:>11.1} MB{:>9.2}x",
             contender.name,
             contender.median() * 1e3,
             contender.median() / time,
@@ -152,6 +166,39 @@ fn write_leases(raw: &Raw) {
     };
     let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
     raw.send((0..MANY).map(|n| post(leases, &lease(n))).collect());
+}
+
+/// Candidates for leases that the best of them holds, so that nothing is elected meanwhile.
+fn write_candidates(raw: &Raw) {
+    let now = || format!("{:.6}", jiff::Timestamp::now());
+    let candidate = |n: usize| {
+        let (lease, rival) = (n / RIVALS, n % RIVALS);
+        json!({
+            "apiVersion": "coordination.k8s.io/v1beta1", "kind": "LeaseCandidate",
+            "metadata": { "name": format!("host-{rival}_{n:036}") },
+            "spec": {
+                "leaseName": format!("bench-{lease:03}"), "renewTime": now(), "binaryVersion": "1.37.1",
+                "emulationVersion": format!("1.{}.0", 20 + rival), "strategy": "OldestEmulationVersion",
+            },
+        })
+    };
+    let lease = |n: usize| {
+        json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": { "name": format!("bench-{n:03}") },
+            "spec": {
+                "holderIdentity": format!("host-0_{:036}", n * RIVALS), "leaseDurationSeconds": 3600,
+                "renewTime": now(), "strategy": "OldestEmulationVersion",
+            },
+        })
+    };
+    let path = |version: &str, plural: &str| {
+        format!("/apis/coordination.k8s.io/{version}/namespaces/default/{plural}")
+    };
+    let leases = path("v1", "leases");
+    raw.send((0..CANDIDATES / RIVALS).map(|n| post(&leases, &lease(n))).collect());
+    let candidates = path("v1beta1", "leasecandidates");
+    raw.send((0..CANDIDATES).map(|n| post(&candidates, &candidate(n))).collect());
 }
 
 fn post(path: &str, body: &serde_json::Value) -> http::Request<Vec<u8>> {

@@ -20,6 +20,10 @@ Examples:
   # Which control-plane members are alive?
   kubectl lease apiservers
 
+  # Who leads each component, and who would lead next?
+  kubectl lease candidates
+  kubectl lease leaders
+
   # May I touch this node now? Then keep others off it while I do
   kubectl lease maint acquire node-1 --reason 'new disk'
   kubectl lease maint release node-1
@@ -34,7 +38,8 @@ Examples:
   kubectl lease partitions
   kubectl lease force-delete pod db-0 --dry-run";
 
-/// Leases for cluster operators: which control-plane members are alive, and who may touch a node.
+/// Leases for cluster operators: which control-plane members are alive, who leads, and who may touch
+/// a node.
 #[derive(Debug, Parser)]
 #[command(
     name = "kubectl-lease",
@@ -56,6 +61,8 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Apiservers(Apiservers),
+    Candidates(Candidates),
+    Leaders(Leaders),
     #[command(subcommand)]
     Maint(Maint),
     Hold(Hold),
@@ -119,13 +126,246 @@ pub struct Listing {
         value_name = "BOOL", action = clap::ArgAction::Set)]
     pub no_headers: bool,
 
-    /// Only leases with these labels, such as key=value,other!=value
+    /// Only those with these labels, such as key=value,other!=value
     #[arg(short = 'l', long, value_name = "LABELS")]
     pub selector: Option<String>,
 
-    /// Only leases with these fields, such as metadata.name=x
+    /// Only those with these fields, such as metadata.name=x
     #[arg(long, value_name = "FIELDS")]
     pub field_selector: Option<String>,
+}
+
+const CANDIDATES_EXAMPLES: &str = "\
+Examples:
+  # Who leads each component, and who would lead next
+  kubectl lease candidates
+
+  # Follow an election as it happens
+  kubectl lease candidates kube-controller-manager --watch
+
+  # Why this one, and what would change it
+  kubectl lease candidates explain kube-controller-manager
+
+  # Let cp-2 lead for half an hour, then give it back
+  kubectl lease candidates set-priority cp-2 100 --for 30m --wait";
+
+/// List the candidates of coordinated leader elections
+///
+/// Components with coordinated leader election (KEP-4355) announce themselves as candidates for a
+/// lease, and a controller in one kube-apiserver elects the one with the oldest emulation version,
+/// then the oldest binary, then the oldest candidate; a priority goes before all of that.
+///
+/// ROLE says who leads and who would lead next: whoever the controller is about to move the lead to,
+/// or who would follow if the leader went. 'next?' marks candidates that are equal in everything
+/// that decides. STATE follows from the last ping:
+///
+///   acked      answered the last ping
+///   unpinged   never pinged yet, and renews
+///   pending    pinged less than 5 seconds ago, not answered yet
+///   stale      did not answer, or missed its renewal: not counted on
+///   expired    not renewed for 30 minutes: takes no part
+///
+/// A priority is 'pinned' where the server does not know priorities yet: the candidate's emulation
+/// version is then set below all others, and EMULATION shows the true one.
+#[derive(Debug, Args)]
+#[command(visible_alias = "candidate", after_help = CANDIDATES_EXAMPLES, verbatim_doc_comment,
+    subcommand_negates_reqs = true)]
+pub struct Candidates {
+    #[command(subcommand)]
+    pub verb: Option<CandidatesVerb>,
+
+    /// Only the candidates for this lease
+    #[arg(value_parser = object_name)]
+    pub lease: Option<String>,
+
+    #[command(flatten)]
+    pub scope: Scope,
+
+    #[command(flatten)]
+    pub listing: Listing,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum CandidatesVerb {
+    Explain(Explain),
+    SetPriority(SetPriority),
+    ClearPriority(ClearPriority),
+}
+
+/// In which namespaces to look.
+#[derive(Debug, Args)]
+pub struct Scope {
+    /// In all namespaces, which is also what happens without -n
+    #[arg(short = 'A', long, num_args = 0..=1, require_equals = true, default_value = "false",
+        default_missing_value = "true", hide_default_value = true, hide_possible_values = true,
+        value_name = "BOOL", action = clap::ArgAction::Set)]
+    pub all_namespaces: bool,
+}
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  # Why does this one lead, and who is next?
+  kubectl lease candidates explain kube-controller-manager
+
+  # Only what is wrong
+  kubectl lease candidates explain kube-scheduler -o json | jq -r '.wrong[].message'";
+
+/// Explain the election for a lease in words
+///
+/// Who leads and for how long, who takes part and who does not and why, which rule decides, what
+/// would change it, and what is wrong.
+#[derive(Debug, Args)]
+#[command(after_help = EXPLAIN_EXAMPLES)]
+pub struct Explain {
+    /// The lease
+    #[arg(value_parser = object_name)]
+    pub lease: String,
+
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t, hide_default_value = true, value_name = "FORMAT")]
+    pub output: Format,
+}
+
+const SET_PRIORITY_EXAMPLES: &str = "\
+Examples:
+  # Move the lead to the instance on cp-2, and see it through
+  kubectl lease candidates set-priority cp-2 100 --wait
+
+  # For the time of an upgrade: cleared when the time is up, or on Ctrl-C
+  kubectl lease candidates set-priority cp-2 100 --for 30m
+
+  # In a script
+  kubectl lease candidates set-priority cp-2 100 --yes --wait 60s || exit";
+
+/// Prefer a candidate: the highest priority leads
+///
+/// Moving the lead is a failover: the leader is asked to make room, its process usually exits and
+/// restarts, and for up to 15 seconds nobody leads. What will happen is shown and asked about first.
+/// A candidate that does not answer a ping is refused, and so is one whose election nobody runs.
+///
+/// A restart of the component brings a new candidate: its priority is lost then. Where the server
+/// does not know priorities, the emulation version of the candidate is pinned below all others, and
+/// the original kept in an annotation; clear-priority restores it.
+#[derive(Debug, Args)]
+#[command(after_help = SET_PRIORITY_EXAMPLES)]
+pub struct SetPriority {
+    /// The candidate: its name, the beginning of it, or its host
+    #[arg(value_parser = candidate_name)]
+    pub candidate: String,
+
+    /// From 1 to 2147483647; the highest leads
+    #[arg(value_parser = clap::value_parser!(i32).range(1..), allow_hyphen_values = true)]
+    pub priority: i32,
+
+    /// Of the candidates for this lease
+    #[arg(long, value_name = "LEASE", value_parser = object_name)]
+    pub lease: Option<String>,
+
+    /// For how long: stays, and clears it when the time is up or on Ctrl-C
+    #[arg(long = "for", value_name = "DURATION", value_parser = lease_duration)]
+    pub for_: Option<Duration>,
+
+    /// With --for: only record when it ends; 'clear-priority --expired' clears it
+    #[arg(long, requires = "for_")]
+    pub detach: bool,
+
+    /// Wait until it leads and renews, for no longer than this; a minute if not given
+    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "DURATION", value_parser = duration::parse)]
+    pub wait: Option<Option<Duration>>,
+
+    /// Yes, without being asked
+    #[arg(short, long)]
+    pub yes: bool,
+
+    /// Also where the candidate does not answer, or nobody runs its election
+    #[arg(long)]
+    pub force: bool,
+
+    #[command(flatten)]
+    pub write: Write,
+}
+
+const CLEAR_PRIORITY_EXAMPLES: &str = "\
+Examples:
+  # Back to the order of the versions
+  kubectl lease candidates clear-priority cp-2
+
+  # What a 'set-priority --for' left behind, in a cron job
+  kubectl lease candidates clear-priority --expired --yes";
+
+/// Take the priority of candidates away again
+///
+/// The lead then goes back to the candidate that the versions decide for: a second failover, which
+/// is shown and asked about first.
+#[derive(Debug, Args)]
+#[command(after_help = CLEAR_PRIORITY_EXAMPLES)]
+pub struct ClearPriority {
+    /// The candidates: their names, the beginnings of them, or their hosts
+    #[arg(value_name = "CANDIDATE", conflicts_with_all = ["all", "expired"], value_parser = candidate_name)]
+    pub candidates: Vec<String>,
+
+    /// All that have one
+    #[arg(long, conflicts_with = "expired")]
+    pub all: bool,
+
+    /// All whose time is over
+    #[arg(long)]
+    pub expired: bool,
+
+    /// Of the candidates for this lease
+    #[arg(long, value_name = "LEASE", value_parser = object_name)]
+    pub lease: Option<String>,
+
+    /// Wait until the next one leads and renews, for no longer than this; a minute if not given
+    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "DURATION", value_parser = duration::parse)]
+    pub wait: Option<Option<Duration>>,
+
+    /// Yes, without being asked
+    #[arg(short, long)]
+    pub yes: bool,
+
+    #[command(flatten)]
+    pub write: Write,
+}
+
+const LEADERS_EXAMPLES: &str = "\
+Examples:
+  # Every lease of leader election in the cluster
+  kubectl lease leaders
+
+  # Of one namespace, and what changes
+  kubectl lease leaders -n kube-system -w
+
+  # Leases whose holder is gone
+  kubectl lease leaders -o json | jq -r '.items[] | select(.state==\"ghost\") | .holder'";
+
+/// List every leader-election lease, coordinated or not
+///
+/// That is every lease but the nodes' heartbeats, the identities of kube-apiservers and maintenance
+/// leases. STATE follows from the last renewal, by the server's clock:
+///
+///   healthy    renewed in time
+///   late       two thirds of its duration without a renewal: client-go gives up about now
+///   expired    its time has run out
+///   released   nobody holds it
+///   ghost      no pod and no node is called what the holder calls itself, and it has expired or is
+///              named like a pod
+///   unknown    has a holder, but no renewal time or duration
+///
+/// PROCESS is a guess: most holders call themselves <host name>_<uuid>, and in a pod the host name
+/// is the pod's, or with host networking the node's.
+#[derive(Debug, Args)]
+#[command(visible_alias = "leader", after_help = LEADERS_EXAMPLES, verbatim_doc_comment)]
+pub struct Leaders {
+    /// Only leases of this name
+    #[arg(value_parser = object_name)]
+    pub name: Option<String>,
+
+    #[command(flatten)]
+    pub scope: Scope,
+
+    #[command(flatten)]
+    pub listing: Listing,
 }
 
 /// Hold nodes for maintenance, so that nobody else disrupts them meanwhile
@@ -705,6 +945,17 @@ fn object_name(name: &str) -> Result<String, String> {
         || !name.ends_with(edges)
     {
         return Err("not a name that an object can have: lower case letters, digits, '-' and '.'".into());
+    }
+    Ok(name.to_owned())
+}
+
+/// A name that a candidate could have, which are those of keys in a `ConfigMap`: it becomes part of a
+/// URL.
+fn candidate_name(name: &str) -> Result<String, String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || name.len() > 253 || name.starts_with("..") || name == "." || !name.chars().all(fits)
+    {
+        return Err("not a name that a candidate can have: letters, digits, '-', '_' and '.'".into());
     }
     Ok(name.to_owned())
 }

@@ -83,6 +83,12 @@ pub enum Error {
     Interrupted,
 }
 
+/// How to have coordinated leader election, and how to do without.
+pub const NO_COORDINATION: &str = "coordinated leader election is off: it needs \
+     --feature-gates=CoordinatedLeaderElection=true and --runtime-config=coordination.k8s.io/v1beta1=true on \
+     every kube-apiserver, and the same feature gate on the components; 'kubectl lease leaders' shows who \
+     leads without it";
+
 /// The right that a request needs, to be named when it is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needs {
@@ -102,7 +108,11 @@ impl fmt::Display for Needs {
             f,
             "an administrator can grant it with 'kubectl create {kind} lease-reader{scope} \
              --verb={verbs} --resource={resource}' and a {kind}binding to you"
-        )
+        )?;
+        if self.namespace.is_none() && resource.starts_with("lease") {
+            f.write_str("; or look in one namespace, with -n, where you have it")?;
+        }
+        Ok(())
     }
 }
 
@@ -169,6 +179,9 @@ impl Error {
                     .into(),
             ),
             Self::Forbidden { needs, .. } => Some(needs.to_string()),
+            Self::NotServed { api, .. } if api.starts_with("leasecandidates") => {
+                Some(NO_COORDINATION.to_owned())
+            }
             Self::NotServed { .. }
             | Self::LostRace { .. }
             | Self::LeaseLost { .. }

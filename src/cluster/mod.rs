@@ -5,6 +5,7 @@
 //! what goes wrong into an [`Error`] that can be shown to a person.
 
 mod api;
+pub mod candidates;
 pub mod config;
 mod credential;
 pub mod leases;

@@ -1,9 +1,10 @@
 //! Which version of the `LeaseCandidate` API a server serves.
 //!
-//! The API is off by default in every release so far and has moved through three versions. Group
-//! discovery is a first hint only: in a cluster where apiservers of several releases serve for each
-//! other, a server answers for versions that its own discovery does not list. So the resource
-//! itself is asked, the likeliest version first.
+//! The API is off by default in every release so far and has moved through three versions. That
+//! discovery lists a version says too little, because the group has a `v1` for leases in any case,
+//! and that it does not list one too, because in a cluster where apiservers of several releases
+//! serve for each other a server answers for more than its own discovery says. So the resource
+//! itself is asked for, the likeliest version first; only whether it has become stable is looked up.
 
 use serde::Deserialize;
 
@@ -15,9 +16,11 @@ use crate::{
 
 const GROUP: &str = "coordination.k8s.io";
 
-/// The versions we can read, the one we like best first.
-const CANDIDATES: [Resource; 4] =
-    [candidates("v1"), candidates("v1beta1"), candidates("v1alpha2"), candidates("v1alpha1")];
+const STABLE: Resource = candidates("v1");
+/// What servers with coordinated election serve today.
+const LIKELY: Resource = candidates("v1beta1");
+/// Where that is not served. The stable version comes once more: a peer may serve it.
+const OTHERWISE: [Resource; 3] = [candidates("v1alpha2"), candidates("v1alpha1"), STABLE];
 
 const fn candidates(version: &'static str) -> Resource {
     Resource { group: GROUP, version, plural: "leasecandidates", kind: "LeaseCandidate" }
@@ -25,13 +28,13 @@ const fn candidates(version: &'static str) -> Resource {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Group {
-    versions: Vec<Version>,
+struct Resources {
+    resources: Vec<Named>,
 }
 
 #[derive(Deserialize)]
-struct Version {
-    version: String,
+struct Named {
+    name: String,
 }
 
 /// Only that it is an object matters here.
@@ -43,12 +46,30 @@ struct Any {
 
 impl Cluster {
     /// The `LeaseCandidate` resource in the best version that this server serves, or `None` where
-    /// coordinated leader election is off.
-    pub async fn lease_candidates(&self) -> Result<Option<Resource>> {
-        for resource in in_order(&self.listed_versions().await?) {
-            let probe = Query::new(resource).namespace("kube-system").limit(1);
-            match self.list::<Any>(&probe).await {
-                Ok(_) => return Ok(Some(resource)),
+    /// coordinated leader election is off. Who may read in one namespace only is asked about that.
+    pub async fn lease_candidates(&self, namespace: Option<&str>) -> Result<Option<Resource>> {
+        let probe = async |resource| {
+            let query = Query { namespace: namespace.map(str::to_owned), ..Query::new(resource).limit(1) };
+            self.list::<Any>(&query).await
+        };
+        Ok(self.in_best_version(probe).await?.map(|(resource, _)| resource))
+    }
+
+    /// What `ask` gets from the best version of the resource that this server serves.
+    pub(super) async fn in_best_version<T>(
+        &self,
+        ask: impl AsyncFn(Resource) -> Result<T>,
+    ) -> Result<Option<(Resource, T)>> {
+        let (stable, likely) = tokio::join!(self.serves_stable_candidates(), ask(LIKELY));
+        let order = if stable? { &[STABLE][..] } else { &OTHERWISE };
+        match likely {
+            Ok(answer) if order != [STABLE] => return Ok(Some((LIKELY, answer))),
+            Ok(_) | Err(Error::NotServed { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        for resource in order {
+            match ask(*resource).await {
+                Ok(answer) => return Ok(Some((*resource, answer))),
                 Err(Error::NotServed { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -56,46 +77,18 @@ impl Cluster {
         Ok(None)
     }
 
-    async fn listed_versions(&self) -> Result<Vec<String>> {
-        let request = http::Request::get(format!("/apis/{GROUP}")).body(Vec::new());
-        let request = request.map_err(|error| Error::usage(error.to_string()))?;
-        let needs = Needs { verbs: "get", resource: format!("/apis/{GROUP}"), namespace: None };
+    async fn serves_stable_candidates(&self) -> Result<bool> {
+        let path = format!("/apis/{GROUP}/{}", STABLE.version);
+        let request = http::Request::get(&path).body(Vec::new()).map_err(super::single::unbuildable)?;
+        let needs = Needs { verbs: "get", resource: path, namespace: None };
         match self.call(&request, &needs).await {
             Ok(body) => {
-                let group: Group = serde_json::from_slice(&body).unwrap_or_default();
-                Ok(group.versions.into_iter().map(|version| version.version).collect())
+                let listed: Resources = serde_json::from_slice(&body).unwrap_or_default();
+                Ok(listed.resources.iter().any(|resource| resource.name == STABLE.plural))
             }
             // Who may not look at the discovery may still use what it would list.
-            Err(Error::Forbidden { .. }) => Ok(Vec::new()),
+            Err(Error::Forbidden { .. } | Error::NotServed { .. }) => Ok(false),
             Err(error) => Err(error),
         }
-    }
-}
-
-/// What to ask for, in turn: the versions that discovery lists, then the others, each set from the
-/// best to the oldest.
-fn in_order(listed: &[String]) -> Vec<Resource> {
-    let is_listed = |resource: &Resource| listed.iter().any(|version| version == resource.version);
-    let (mut first, then): (Vec<_>, Vec<_>) = CANDIDATES.into_iter().partition(is_listed);
-    first.extend(then);
-    first
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn order(listed: &[&str]) -> Vec<&'static str> {
-        let listed: Vec<_> = listed.iter().map(|version| (*version).to_owned()).collect();
-        in_order(&listed).into_iter().map(|resource| resource.version).collect()
-    }
-
-    #[test]
-    fn what_discovery_lists_is_asked_first_and_the_rest_still() {
-        assert_eq!(order(&["v1beta1", "v1"]), ["v1", "v1beta1", "v1alpha2", "v1alpha1"]);
-        assert_eq!(order(&["v1alpha2"]), ["v1alpha2", "v1", "v1beta1", "v1alpha1"]);
-        assert_eq!(order(&["v1alpha1", "v1alpha2"]), ["v1alpha2", "v1alpha1", "v1", "v1beta1"]);
-        assert_eq!(order(&[]), ["v1", "v1beta1", "v1alpha2", "v1alpha1"]);
-        assert_eq!(order(&["v2"]), ["v1", "v1beta1", "v1alpha2", "v1alpha1"]);
     }
 }

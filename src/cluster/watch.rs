@@ -24,6 +24,7 @@ use tokio::{
 use super::{
     Cluster, Query, Readable, Resource,
     object::{Object, Status},
+    single::Address,
 };
 use crate::{
     domain::time::ServerTime,
@@ -129,6 +130,50 @@ pub async fn follow_closely<S: Copy, T: Readable>(
         }
         sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Follows one object until `judge` has an answer. It is asked at each change and each second, with
+/// `None` where the object does not exist; but not while the connection is lost.
+pub async fn until<T: Readable, R>(
+    cluster: &Cluster,
+    resource: Resource,
+    at: &Address,
+    quiet: Duration,
+    mut judge: impl FnMut(Option<&Object<T>>) -> Option<R>,
+) -> Result<R> {
+    let query = Query::new(resource)
+        .namespace(&at.namespace)
+        .select(None, Some(&format!("metadata.name={}", at.name)));
+    let (sender, mut events) = mpsc::channel(16);
+    let waiting = async {
+        let mut known: Option<Option<Object<T>>> = None;
+        loop {
+            let event = tokio::select! {
+                event = events.recv() => event.map(|((), event)| event),
+                () = sleep(Duration::from_secs(1)), if known.is_some() => None,
+            };
+            match event {
+                None => {}
+                Some(Event::Failed(error)) => return Err(error),
+                Some(Event::Lost(_)) => known = None,
+                Some(Event::Snapshot(objects)) => known = Some(objects.into_iter().next()),
+                Some(Event::Changed(object)) => known = Some(Some(object)),
+                Some(Event::Gone(_)) => known = Some(None),
+            }
+            if let Some(answer) = known.as_ref().and_then(|object| judge(object.as_ref())) {
+                return Ok(answer);
+            }
+        }
+    };
+    let following = async {
+        follow(cluster, &query, quiet, (), sender).await;
+        // Its last event says why it ended, and ends the other side.
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        outcome = waiting => outcome,
+        () = following => Err(Error::Interrupted),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::{
         single::{Address, Addressed},
     },
     domain::{
+        leader::is_leader_election,
         lease::Lease,
         maintenance,
         node::HEARTBEATS,
@@ -56,8 +57,8 @@ pub fn sort(leases: impl IntoIterator<Item = Lease>, around: &mut Surroundings) 
         match lease.metadata.namespace.as_str() {
             HEARTBEATS => drop(heartbeats.insert(name, lease)),
             maintenance::NAMESPACE => drop(maintained.insert(name, lease)),
-            maintenance::MEDIK8S_NAMESPACE => {}
-            _ => leaders.push(lease),
+            _ if is_leader_election(&lease) => leaders.push(lease),
+            _ => {}
         }
     }
     around.heartbeats = Some(heartbeats);

@@ -10,13 +10,13 @@ use std::{collections::BTreeSet, ops::ControlFlow, sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use super::{
-    check_right, interrupted,
+    check_right, dry_run_note, interrupted,
     maint::{
-        claims, dry_run_note,
+        claims,
         run::{RELEASE, term},
-        take_all, targets, warn_unseen, who, writing,
+        take_all, targets, warn_unseen, who,
     },
-    watching,
+    watching, writing,
 };
 use crate::{
     cli::{self, DryRun, Fence},

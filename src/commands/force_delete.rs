@@ -8,10 +8,10 @@ use futures::future::try_join_all;
 use tokio::time::Instant;
 
 use super::{
-    check_right, evidence, interrupted,
-    maint::{dry_run_note, who, writing},
+    check_right, dry_run_note, evidence, interrupted,
+    maint::who,
     partitions::{self, Which, gather},
-    watching,
+    watching, writing,
 };
 use crate::{
     cli::{self, DryRun, ForceDelete},

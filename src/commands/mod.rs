@@ -1,10 +1,12 @@
 //! One file a verb: gather, ask the rule, act, print.
 
 mod apiservers;
+mod candidates;
 mod evidence;
 mod fence;
 mod force_delete;
 mod hold;
+mod leaders;
 mod maint;
 mod partitions;
 mod watching;
@@ -12,8 +14,11 @@ mod watching;
 use std::time::Duration;
 
 use crate::{
-    cli::{Cli, Command},
-    cluster::{Cluster, Resource, config, single::Address},
+    cli::{Cli, Command, DryRun, Write},
+    cluster::{
+        Cluster, Resource, config,
+        single::{Address, Writing},
+    },
     domain::duration,
     error::{Error, Needs, Result},
     exit::ExitCode,
@@ -28,9 +33,14 @@ pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Output)?;
     let exit = runtime.block_on(async {
         let timeout = Some(cli.connection.request_timeout).filter(|timeout| *timeout > Duration::ZERO);
+        // As typed: where it is not, some commands look in all namespaces.
+        let namespace = cli.connection.namespace.clone();
+        let namespace = namespace.as_deref();
         let cluster = Cluster::new(config::load(&cli.connection)?, timeout).await?;
         let exit = match cli.command {
             Command::Apiservers(args) => apiservers::run(&args, &cluster, printer).await,
+            Command::Candidates(args) => candidates::run(&args, namespace, &cluster, printer).await,
+            Command::Leaders(args) => leaders::run(&args, namespace, &cluster, printer).await,
             Command::Maint(verb) => maint::run(&verb, &cluster, printer).await,
             Command::Hold(args) => hold::run(&args, &cluster, printer).await,
             Command::Partitions(args) => partitions::run(&args, &cluster, printer).await,
@@ -45,6 +55,19 @@ pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
     // Not waiting for a name look-up that may still be under way.
     runtime.shutdown_background();
     exit
+}
+
+fn writing(flags: &Write) -> Writing {
+    Writing { dry_run: flags.dry_run == DryRun::Server, field_manager: flags.field_manager.clone() }
+}
+
+/// What is said behind what a dry run would have done.
+fn dry_run_note(flags: &Write) -> &'static str {
+    match flags.dry_run {
+        DryRun::None => "",
+        DryRun::Client => " (dry run)",
+        DryRun::Server => " (server dry run)",
+    }
 }
 
 /// Comes when the user, or whoever ends processes, wants this one to end.

@@ -183,7 +183,8 @@ fn as_the_api_writes_it<S: Serializer>(time: &Option<Timestamp>, serializer: S) 
     time.map(|time| format!("{time:.6}")).serialize(serializer)
 }
 
-fn is_identity(lease: &Lease) -> bool {
+/// Whether a lease is the identity of a kube-apiserver, of any release.
+pub fn is_identity(lease: &Lease) -> bool {
     let meta = &lease.metadata;
     let label = |key| meta.labels.get(key).map(String::as_str) == Some(COMPONENT);
     label(LABEL) || (label(LABEL_BEFORE_1_26) && meta.name.starts_with(NAME_PREFIX_BEFORE_1_26))

@@ -5,9 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::LeaseSpec;
 use serde::Deserialize;
+
+/// The host in the name that a process gives itself: nearly all call themselves `<host>_<uuid>`.
+pub fn host(identity: &str) -> &str {
+    identity.rsplit_once('_').map_or(identity, |(host, _)| host)
+}
 
 /// What identifies an object and describes it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -44,5 +49,15 @@ impl Lease {
     /// When the holder last renewed.
     pub fn renewed(&self) -> Option<Timestamp> {
         self.spec.renew_time.as_ref().map(|time| time.0)
+    }
+
+    /// How long a renewal holds.
+    pub fn duration(&self) -> Option<SignedDuration> {
+        self.spec.lease_duration_seconds.map(|seconds| SignedDuration::from_secs(seconds.into()))
+    }
+
+    /// When its time runs out; `None` where it does not say.
+    pub fn expires(&self) -> Option<Timestamp> {
+        self.renewed()?.checked_add(self.duration()?).ok()
     }
 }

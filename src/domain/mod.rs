@@ -3,15 +3,20 @@
 //! Every function here takes the facts and the instant as arguments, so that each rule has its
 //! table of cases beside it and none needs a cluster to be checked.
 
+pub mod candidate;
 pub mod deadline;
 pub mod duration;
+pub mod election;
 pub mod holder;
 pub mod identity;
+pub mod leader;
 pub mod lease;
 pub mod maintenance;
 pub mod node;
 pub mod pod;
+pub mod priority;
 pub mod risk;
 pub mod safer;
 pub mod storage;
 pub mod time;
+pub mod version;

@@ -58,6 +58,7 @@ pub struct Owner {
 #[serde(rename_all = "camelCase", default)]
 pub struct PodSpec {
     pub node_name: String,
+    pub host_network: bool,
     pub volumes: Vec<Volume>,
     pub termination_grace_period_seconds: Option<i64>,
     tolerations: Vec<Toleration>,

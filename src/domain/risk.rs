@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::{
     duration::age,
     holder::Who,
-    lease::Lease,
+    lease::{Lease, host},
     maintenance::Standing,
     node::{Contact, Node},
     pod::{Pod, Source},
@@ -321,13 +321,17 @@ fn storage_of(pod: &Pod, around: &Surroundings) -> Vec<Storage> {
     volumes.filter_map(|volume| Some(read(&volume.name, &volume.source(&pod.metadata.name)?))).collect()
 }
 
-/// The leader leases that a pod holds. client-go's holders are the host name, which for a pod is its
-/// name, and a part that is new at each start.
+/// The leader leases that a pod holds. Holders name themselves after their host, which for a pod is its
+/// name; with host networking it is the node's, and then the lease's name tells.
 fn led_by(pod: &Pod, leases: &[Lease]) -> Vec<String> {
     let name = pod.metadata.name.as_str();
     let holds = |lease: &&Lease| {
-        let holder = lease.holder();
-        holder == name || holder.strip_prefix(name).is_some_and(|rest| rest.starts_with('_'))
+        let host = host(lease.holder());
+        let by_node = pod.spec.host_network
+            && host == pod.spec.node_name
+            && lease.metadata.namespace == pod.metadata.namespace
+            && name.starts_with(&lease.metadata.name);
+        host == name || lease.holder() == name || by_node
     };
     let full = |lease: &Lease| format!("{}/{}", lease.metadata.namespace, lease.metadata.name);
     leases.iter().filter(holds).map(full).collect()
@@ -785,6 +789,13 @@ mod tests {
             let lease = json!({ "metadata": { "name": "l", "namespace": "shop" }, "spec": { "holderIdentity": holder } });
             let around = Surroundings { leaders: Some(vec![read(lease)]), ..around(600) };
             assert_eq!(risk_of(&pod, &around), risk, "{holder}");
+        }
+        let mut at_home = pod.clone();
+        at_home.spec.host_network = true;
+        for (lease, risk) in [("db", Risk::Critical), ("web", Risk::Low)] {
+            let lease = json!({ "metadata": { "name": lease, "namespace": "shop" }, "spec": { "holderIdentity": "node-1_0f" } });
+            let around = Surroundings { leaders: Some(vec![read(lease)]), ..around(600) };
+            assert_eq!((risk_of(&at_home, &around), risk_of(&pod, &around)), (risk, Risk::Low));
         }
         for (namespace, app, allowed, risk) in [
             ("shop", "db", 0, Risk::High),

@@ -9,6 +9,7 @@ use std::{
 };
 
 use anstream::{AutoStream, ColorChoice};
+use serde_json::Value;
 
 use super::{
     listing::{Format, Item},
@@ -102,6 +103,12 @@ impl Printer {
             }
             _ => self.listing(std::slice::from_ref(item), format, headers, now),
         }
+    }
+
+    /// A document of its own kind.
+    pub fn document(&mut self, kind: &str, fields: Value, format: Format) -> Result<()> {
+        let Value::Object(fields) = fields else { return Ok(()) };
+        self.write(&format.document(&structured::document(kind, fields)))
     }
 
     pub(super) fn table<I: Item>(

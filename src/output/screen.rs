@@ -66,7 +66,10 @@ impl<'a> Screen<'a> {
     /// Something that may be wrong: a part of the screen from now on, or a line on stderr.
     pub fn warn(&mut self, warning: String) {
         if self.redraws() {
-            self.warnings.push(warning);
+            // Each new connection brings the server's warnings again.
+            if !self.warnings.contains(&warning) {
+                self.warnings.push(warning);
+            }
         } else {
             self.printer.warn(&warning);
         }

@@ -8,6 +8,7 @@
 #[cfg(unix)]
 pub mod child;
 mod claim;
+pub mod handover;
 mod keeper;
 #[cfg(unix)]
 pub mod watchdog;

@@ -4,15 +4,20 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+#[path = "../harness/aggregated.rs"]
+mod aggregated;
 #[path = "../harness/mod.rs"]
 mod harness;
 #[path = "../harness/plugin.rs"]
 mod plugin;
 
 mod apiservers;
+mod candidates;
 mod connection;
 mod hold;
+mod leaders;
 mod maint;
+mod native;
 mod pods;
 mod served;
 mod watch;

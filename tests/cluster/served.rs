@@ -16,7 +16,7 @@ fn served_candidates(plane: &ControlPlane) -> Option<&'static str> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let cluster = Cluster::new(config::load(&flags).unwrap(), None).await.unwrap();
-        cluster.lease_candidates().await.unwrap().map(|resource| resource.version)
+        cluster.lease_candidates(None).await.unwrap().map(|resource| resource.version)
     })
 }
 
@@ -33,9 +33,27 @@ fn where_features_are_off_the_plugin_says_so() {
         ..Shape::default()
     });
     assert_eq!(served_candidates(&plane), None);
-    Plugin::new(plane.kubeconfig(User::Admin, 0))
-        .run(&["apiservers"])
-        .expect(3)
-        .says("error: this cluster has no kube-apiserver identities")
-        .says("hint: its kube-apiservers publish them unless started with --feature-gates=APIServerIdentity=false");
+    let plugin = Plugin::new(plane.kubeconfig(User::Admin, 0));
+    // Nothing to list is no error; a command that cannot do anything is one.
+    let listed =
+        plugin.run(&["candidates", "-o", "json"]).expect(0).says("coordinated leader election is off");
+    assert!(listed.stdout.contains("\"items\": []"), "{listed:?}");
+    plugin.run(&["candidates"]).expect(0).says("--feature-gates=CoordinatedLeaderElection=true");
+    for args in [
+        &["candidates", "-w"][..],
+        &["candidates", "kube-scheduler"],
+        &["candidates", "explain", "kube-scheduler"],
+        &["candidates", "set-priority", "x", "1", "--yes"],
+        &["candidates", "clear-priority", "--all", "--yes"],
+    ] {
+        plugin
+            .run(args)
+            .expect(1)
+            .says("does not serve leasecandidates")
+            .says("'kubectl lease leaders' shows who leads");
+    }
+    plugin.run(&["leaders"]).expect(0);
+    plugin.run(&["apiservers"]).expect(3).says("error: this cluster has no kube-apiserver identities").says(
+        "hint: its kube-apiservers publish them unless started with --feature-gates=APIServerIdentity=false",
+    );
 }

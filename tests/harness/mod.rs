@@ -9,6 +9,7 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 pub mod certificates;
+pub mod components;
 pub mod faults;
 
 use std::{
@@ -211,7 +212,12 @@ impl ControlPlane {
             plane.wait_ready(n);
         }
         if !shape.managers_wait {
-            for server in &mut plane.managers {
+            for (n, server) in plane.managers.iter_mut().enumerate() {
+                if n > 0 {
+                    // Candidates that were created in the same second are equal, and the lead goes
+                    // back and forth between them.
+                    std::thread::sleep(Duration::from_millis(1500));
+                }
                 server.start();
             }
         }
@@ -236,6 +242,9 @@ impl ControlPlane {
             bind("RoleBinding", Some("kube-node-maintenance"), "Role", "kubectl-lease-maint"),
             bind("ClusterRoleBinding", None, "ClusterRole", "kubectl-lease-maint"),
             bind("RoleBinding", Some("default"), "ClusterRole", "kubectl-lease-hold"),
+            bind("ClusterRoleBinding", None, "ClusterRole", "kubectl-lease-candidates"),
+            bind("ClusterRoleBinding", None, "ClusterRole", "kubectl-lease-priority"),
+            bind("ClusterRoleBinding", None, "ClusterRole", "kubectl-lease-leaders"),
         ] }));
     }
 

@@ -12,11 +12,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    cli::{self, DryRun, Identity, Maint},
-    cluster::{
-        Cluster, LEASES, NODES, Object, Query,
-        single::{Address, Writing},
-    },
+    cli::{self, Identity, Maint},
+    cluster::{Cluster, LEASES, NODES, Object, Query, single::Address},
     domain::{
         duration::age,
         holder::Who,
@@ -29,6 +26,7 @@ use crate::{
     output::Printer,
 };
 
+use super::{dry_run_note, writing};
 pub use acquire::{claims, take_all, wait_for};
 
 /// How many leases are written at once.
@@ -178,19 +176,6 @@ fn leases() -> Query {
 
 fn medik8s_leases() -> Query {
     Query::new(LEASES).namespace(maintenance::MEDIK8S_NAMESPACE).optional()
-}
-
-pub fn writing(flags: &cli::Write) -> Writing {
-    Writing { dry_run: flags.dry_run == DryRun::Server, field_manager: flags.field_manager.clone() }
-}
-
-/// What is said behind what a dry run would have done.
-pub fn dry_run_note(flags: &cli::Write) -> &'static str {
-    match flags.dry_run {
-        DryRun::None => "",
-        DryRun::Client => " (dry run)",
-        DryRun::Server => " (server dry run)",
-    }
 }
 
 /// The seconds of a lease that nobody renews.

@@ -1,0 +1,318 @@
+use serde_json::json;
+
+use super::{Controller, Election, elections, gather, list::Row, told};
+use crate::{
+    cli::Explain,
+    cluster::{Cluster, Resource},
+    domain::{
+        candidate::Candidate,
+        duration::age,
+        election::{Absence, Entry, Leader, Outlook, Rule, Strategy},
+        priority::{self, How, Priority},
+        time::ServerTime,
+    },
+    error::{Error, Result},
+    exit::ExitCode,
+    output::{Format, Item as _, Printer},
+};
+
+pub async fn run(
+    args: &Explain,
+    namespace: Option<&str>,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<ExitCode> {
+    let found = gather(namespace, cluster).await?;
+    let controller = Controller::find(&found.parts, namespace, cluster).await?;
+    let all = elections(&found.parts);
+    let named: Vec<_> = all.iter().filter(|election| election.name == args.lease).collect();
+    let election = match named.as_slice() {
+        [one] => one,
+        [] => return Err(super::list::no_candidates(&args.lease, &found.parts)),
+        several => {
+            let namespaces: Vec<_> = several.iter().map(|election| election.namespace).collect();
+            return Err(Error::Usage {
+                message: format!("there is a lease '{}' in {}", args.lease, namespaces.join(" and in ")),
+                hint: Some("-n says which one is meant".into()),
+            });
+        }
+    };
+    let now = cluster.server_time();
+    let outlook = election.outlook(now);
+    match args.output {
+        Format::Table | Format::Wide => {
+            for line in explanation(election, &outlook, &controller, now) {
+                printer.done(&line)?;
+            }
+        }
+        Format::Name => printer.done(&format!("lease.coordination.k8s.io/{}", election.name))?,
+        Format::Json | Format::Yaml => {
+            let document = document(election, &outlook, &controller, found.resource, now);
+            printer.document("Election", document, args.output)?;
+        }
+    }
+    Ok(ExitCode::Done)
+}
+
+fn document(
+    election: &Election<'_>,
+    outlook: &Outlook<'_>,
+    controller: &Controller,
+    resource: Resource,
+    now: ServerTime,
+) -> serde_json::Value {
+    let mut wrong: Vec<_> = outlook
+        .wrongs
+        .iter()
+        .map(|wrong| {
+            let (message, hint) = told(wrong, election, now);
+            json!({ "message": message, "hint": hint })
+        })
+        .collect();
+    wrong.extend(controller.wrong().map(|message| json!({ "message": message, "hint": null })));
+    let (until, valid) = match &outlook.leader {
+        Leader::Held { until, valid, .. } => (until.map(|until| format!("{until:.6}")), *valid),
+        _ => (None, false),
+    };
+    let candidates: Vec<_> = outlook
+        .entries
+        .iter()
+        .filter_map(|entry| {
+            let (_, object) =
+                election.candidates.iter().find(|(it, _)| it.name() == entry.candidate.name())?;
+            let lease = election.lease.map(|(_, object)| object.clone());
+            let mut fields = Row::new(entry, outlook, (*object).clone(), lease, resource).document();
+            fields.remove("lease");
+            if let Some(absence) = entry.absence {
+                fields.insert("absentBecause".into(), absent(entry, absence, now).into());
+            }
+            Some(fields)
+        })
+        .collect();
+    json!({
+        "namespace": election.namespace,
+        "leaseName": election.name,
+        "leader": outlook.leader.holder(),
+        "leaderValid": valid,
+        "leaderUntil": until,
+        "preferredHolder": outlook.preferred,
+        "strategy": strategy(&outlook.strategy),
+        "decidedBy": outlook.rule,
+        "next": outlook.entries.iter().filter(|entry| entry.next).map(|entry| entry.candidate.name()).collect::<Vec<_>>(),
+        "moving": outlook.is_moving(),
+        "controllerAlive": match controller {
+            Controller::Alive { .. } => Some(true),
+            Controller::Silent { .. } | Controller::Missing => Some(false),
+            Controller::Unseen => None,
+        },
+        "wrong": wrong,
+        "candidates": candidates,
+        "lease": election.lease.map(|(_, object)| object.document(crate::cluster::LEASES)),
+    })
+}
+
+fn explanation(
+    election: &Election<'_>,
+    outlook: &Outlook<'_>,
+    controller: &Controller,
+    now: ServerTime,
+) -> Vec<String> {
+    let mut lines = vec![format!("The election for {}", election.called()), String::new()];
+    lines.push(leader(election, outlook, now));
+    if let Some(preferred) = &outlook.preferred {
+        lines.push(format!("It is asked to make room for {preferred}."));
+    }
+    lines.push(match controller {
+        Controller::Alive { holder, ago } => {
+            format!(
+                "The election controller runs in the kube-apiserver on {holder} (renewed {} ago).",
+                age(*ago)
+            )
+        }
+        Controller::Unseen => {
+            "Whether the election controller is alive cannot be seen: you may not read its lease.".into()
+        }
+        wrong => sentence(&wrong.wrong().unwrap_or_default()),
+    });
+
+    let (absent_ones, taking_part): (Vec<_>, Vec<_>) =
+        outlook.entries.iter().partition(|entry| entry.absence.is_some());
+    lines.extend([String::new(), "Taking part, the best first:".into()]);
+    if taking_part.is_empty() {
+        lines.push("  nobody".into());
+    }
+    lines.extend(taking_part.iter().enumerate().map(|(n, entry)| {
+        let mark = match (outlook.leader.valid(), entry) {
+            (Some(_), entry) if entry.leads => "   <- leader",
+            (_, entry) if entry.next => "   <- next",
+            _ => "",
+        };
+        format!("  {}. {}: {}{mark}", n + 1, entry.candidate.name(), described(entry.candidate, now))
+    }));
+    if !absent_ones.is_empty() {
+        lines.extend([String::new(), "Not taking part:".into()]);
+        lines.extend(absent_ones.iter().filter_map(|entry| {
+            Some(format!("  {}: {}", entry.candidate.name(), absent(entry, entry.absence?, now)))
+        }));
+    }
+
+    lines.extend([String::new(), decision(outlook, &taking_part)]);
+    lines.extend(follows(outlook));
+    lines.extend(change(outlook, &taking_part));
+
+    let mut wrongs: Vec<_> = outlook
+        .wrongs
+        .iter()
+        .flat_map(|wrong| {
+            let (what, hint) = told(wrong, election, now);
+            [format!("  {what}"), format!("    {hint}")]
+        })
+        .collect();
+    wrongs.extend(controller.wrong().map(|wrong| format!("  {wrong}")));
+    if !wrongs.is_empty() {
+        lines.extend([String::new(), "What is wrong:".into()]);
+        lines.extend(wrongs);
+    }
+    lines
+}
+
+fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
+}
+
+fn leader(election: &Election<'_>, outlook: &Outlook<'_>, now: ServerTime) -> String {
+    let renewed = election.lease.and_then(|(lease, _)| lease.renewed());
+    let renewed =
+        renewed.map_or_else(String::new, |renewed| format!("renewed {} ago, ", age(now.since(renewed))));
+    match &outlook.leader {
+        Leader::NoLease => "Nobody leads: there is no lease yet.".into(),
+        Leader::Null => "Nobody leads: the lease's holder is null.".into(),
+        Leader::Vacant => "Nobody leads: the lease was released.".into(),
+        Leader::Held { holder, until: Some(until), valid: true } => {
+            format!("{holder} leads: {renewed}valid for {} more.", age(until.duration_since(now.0)))
+        }
+        Leader::Held { holder, until: Some(until), .. } => {
+            format!("Nobody leads: {holder} did, and its lease ran out {} ago.", age(now.since(*until)))
+        }
+        Leader::Held { holder, until: None, .. } => {
+            format!("Nobody leads as far as the controller sees: {holder} holds a lease without an end.")
+        }
+    }
+}
+
+fn described(candidate: &Candidate, now: ServerTime) -> String {
+    let created = candidate.metadata.creation_timestamp;
+    let created = created.map_or_else(String::new, |time| format!(", created {} ago", age(now.since(time))));
+    let priority = Priority::of(candidate).map_or_else(String::new, |priority| {
+        let how = if priority.how == How::Pinned { " (pinned)" } else { "" };
+        let until = priority.expires.map_or_else(String::new, |expires| format!(" until {expires:.0}"));
+        format!("priority {}{how}{until}, ", priority.value)
+    });
+    format!(
+        "{priority}emulates {}, binary {}{created}, {}",
+        priority::true_emulation_version(candidate),
+        candidate.spec.binary_version,
+        candidate.state(now)
+    )
+}
+
+fn absent(entry: &Entry<'_>, absence: Absence, now: ServerTime) -> String {
+    let spec = &entry.candidate.spec;
+    let ago =
+        |time: Option<jiff::Timestamp>| time.map_or("never".into(), |time| age(now.since(time)) + " ago");
+    match absence {
+        Absence::Expired if spec.renew_time.is_none() => "never renewed".into(),
+        Absence::Expired => format!("expired: last renewed {}, over 30 minutes", ago(spec.renew_time)),
+        Absence::Silent => {
+            format!(
+                "did not answer the ping of {}; last renewed {}",
+                ago(spec.ping_time),
+                ago(spec.renew_time)
+            )
+        }
+        Absence::Overdue => format!(
+            "last renewed {}, though it should every 5 minutes: its process is taken for dead",
+            ago(spec.renew_time)
+        ),
+        Absence::LostLead => "led, let its lease run out, and was not heard of since".into(),
+        Absence::Version => format!(
+            "a version that cannot be read (binary '{}', emulation '{}')",
+            spec.binary_version, spec.emulation_version
+        ),
+    }
+}
+
+fn strategy(strategy: &Strategy) -> Option<&str> {
+    match strategy {
+        Strategy::Oldest => Some(crate::domain::election::OLDEST),
+        Strategy::Foreign(name) => Some(name),
+        Strategy::Conflict(_) | Strategy::None => None,
+    }
+}
+
+fn decision(outlook: &Outlook<'_>, taking_part: &[&Entry<'_>]) -> String {
+    match &outlook.strategy {
+        Strategy::None => return "Nobody takes part, so nobody can be elected.".into(),
+        Strategy::Foreign(name) => {
+            return format!("The strategy is '{name}', which Kubernetes leaves to another controller.");
+        }
+        Strategy::Conflict(_) => {
+            return "The candidates disagree on the strategy, so nobody is elected.".into();
+        }
+        Strategy::Oldest => {}
+    }
+    let name = |n: usize| taking_part.get(n).map_or("", |entry| entry.candidate.name());
+    let (first, second) = (name(0), name(1));
+    match outlook.rule {
+        None => String::new(),
+        Some(Rule::Alone) => format!("{first} is the only one that takes part."),
+        Some(Rule::Priority) => format!("The priority decides: {first} has a higher one than {second}."),
+        Some(Rule::EmulationVersion) => {
+            format!("The emulation version decides: {first} has an older one than {second}.")
+        }
+        Some(Rule::BinaryVersion) => format!(
+            "The binary version decides: {first} has an older one than {second}, with the same emulation version."
+        ),
+        Some(Rule::Age) => format!(
+            "The age of the candidates decides: {first} is older than {second}, and their versions are the same."
+        ),
+        Some(Rule::Tie) => format!(
+            "Nothing decides between {first} and {second}: versions and ages are the same, to the second."
+        ),
+    }
+}
+
+/// What happens next, of itself or if the leader goes.
+fn follows(outlook: &Outlook<'_>) -> Option<String> {
+    let leader = outlook.leader.valid();
+    Some(match (outlook.next().map(Candidate::name), leader) {
+        (Some(next), Some(leader)) if outlook.is_moving() => {
+            format!("The lead is about to move from {leader} to {next}.")
+        }
+        (Some(next), Some(_)) => format!("If the leader goes, {next} leads next."),
+        (Some(next), None) => format!("{next} is about to be elected."),
+        (None, Some(leader)) if outlook.taking_part().len() < 2 => {
+            format!("If {leader} goes, there is nobody to follow.")
+        }
+        _ => return None,
+    })
+}
+
+/// How to have it otherwise.
+fn change(outlook: &Outlook<'_>, taking_part: &[&Entry<'_>]) -> Option<String> {
+    let [first, second, ..] = taking_part else { return None };
+    if outlook.strategy != Strategy::Oldest {
+        return None;
+    }
+    let priority = Priority::of(first.candidate);
+    let higher = priority.map_or(1, |priority| priority.value.saturating_add(1));
+    let set = format!("'kubectl lease candidates set-priority {} {higher}'", second.candidate.name());
+    Some(match priority {
+        Some(_) => format!(
+            "To change it: {set}, or 'kubectl lease candidates clear-priority {}'.",
+            first.candidate.name()
+        ),
+        None => format!("To change it: {set}."),
+    })
+}

@@ -1,0 +1,244 @@
+//! `kubectl lease candidates`.
+
+mod explain;
+mod list;
+mod priority;
+
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+
+use crate::{
+    cli::{Candidates, CandidatesVerb, Scope},
+    cluster::{
+        Cluster, LEASES, Object,
+        candidates::{Elections, Part},
+        single::Address,
+    },
+    domain::{
+        candidate::Candidate,
+        duration::age,
+        election::{self, Outlook, Wrong},
+        lease::{Lease, Metadata, host},
+        time::ServerTime,
+    },
+    error::{Error, Result},
+    exit::ExitCode,
+    output::Printer,
+};
+
+pub async fn run(
+    args: &Candidates,
+    namespace: Option<&str>,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<ExitCode> {
+    let namespace = within(&args.scope, namespace);
+    match (&args.verb, &args.lease) {
+        (None, _) => list::run(args, namespace, cluster, printer).await,
+        (Some(_), Some(lease)) => {
+            Err(Error::usage(format!("'{lease}' comes before a command that names its own")))
+        }
+        (Some(CandidatesVerb::Explain(args)), _) => explain::run(args, namespace, cluster, printer).await,
+        (Some(CandidatesVerb::SetPriority(args)), _) => {
+            priority::set(args, namespace, cluster, printer).await
+        }
+        (Some(CandidatesVerb::ClearPriority(args)), _) => {
+            priority::clear(args, namespace, cluster, printer).await
+        }
+    }
+}
+
+/// The namespace to look in; `None` for all.
+pub fn within<'a>(scope: &Scope, namespace: Option<&'a str>) -> Option<&'a str> {
+    namespace.filter(|namespace| !scope.all_namespaces && !namespace.is_empty())
+}
+
+/// One election: a lease, and who would have it.
+pub struct Election<'a> {
+    pub namespace: &'a str,
+    pub name: &'a str,
+    pub candidates: Vec<(&'a Candidate, &'a Object<Part>)>,
+    pub lease: Option<(&'a Lease, &'a Object<Part>)>,
+}
+
+impl<'a> Election<'a> {
+    pub fn outlook(&self, now: ServerTime) -> Outlook<'a> {
+        let candidates: Vec<_> = self.candidates.iter().map(|(candidate, _)| *candidate).collect();
+        Outlook::new(&candidates, self.lease.map(|(lease, _)| lease), now)
+    }
+
+    pub fn at(&self) -> Address {
+        Address::new(self.namespace, self.name)
+    }
+
+    pub fn called(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
+}
+
+/// The elections that these candidates are for, in the order of their names.
+pub fn elections(parts: &[Vec<Object<Part>>]) -> Vec<Election<'_>> {
+    let [candidates, leases, ..] = parts else { return Vec::new() };
+    let mut all: BTreeMap<(&str, &str), Election<'_>> = BTreeMap::new();
+    for object in candidates {
+        let Some(candidate) = object.value.candidate() else { continue };
+        let (namespace, name) = (candidate.metadata.namespace.as_str(), candidate.spec.lease_name.as_str());
+        all.entry((namespace, name))
+            .or_insert_with(|| Election { namespace, name, candidates: Vec::new(), lease: None })
+            .candidates
+            .push((candidate, object));
+    }
+    for object in leases {
+        let Some(lease) = object.value.lease() else { continue };
+        let key = (lease.metadata.namespace.as_str(), lease.metadata.name.as_str());
+        if let Some(election) = all.get_mut(&key) {
+            election.lease = Some((lease, object));
+        }
+    }
+    all.into_values().collect()
+}
+
+/// All elections, or the error that says how to have some.
+async fn gather(namespace: Option<&str>, cluster: &Cluster) -> Result<Elections> {
+    cluster.elections(namespace).await?.ok_or_else(|| cluster.without_coordination())
+}
+
+/// Whether there is somebody who elects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Controller {
+    Alive {
+        holder: String,
+        ago: SignedDuration,
+    },
+    Silent {
+        holder: String,
+        ago: SignedDuration,
+    },
+    /// No kube-apiserver runs it.
+    Missing,
+    /// We may not look.
+    Unseen,
+}
+
+impl Controller {
+    /// From the leases that were read anyway, or by asking for the one.
+    async fn find(parts: &[Vec<Object<Part>>], namespace: Option<&str>, cluster: &Cluster) -> Result<Self> {
+        let (home, name) = election::CONTROLLER;
+        if namespace.is_none_or(|namespace| namespace == home) {
+            return Ok(Self::among(parts, cluster.server_time()));
+        }
+        match cluster.get::<Lease>(LEASES, &Address::new(home, name)).await {
+            Ok(lease) => Ok(Self::of(lease.as_ref().map(|lease| &*lease.value), cluster.server_time())),
+            Err(Error::Forbidden { .. }) => Ok(Self::Unseen),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn among(parts: &[Vec<Object<Part>>], now: ServerTime) -> Self {
+        let mut leases = parts.iter().flatten().filter_map(|part| part.value.lease());
+        let (home, name) = election::CONTROLLER;
+        let is_it = |it: &Metadata| it.namespace == home && it.name == name;
+        Self::of(leases.find(|lease| is_it(&lease.metadata)), now)
+    }
+
+    fn of(lease: Option<&Lease>, now: ServerTime) -> Self {
+        let Some(lease) = lease.filter(|lease| !lease.holder().is_empty()) else { return Self::Missing };
+        let ago = lease.renewed().map_or(SignedDuration::MAX, |renewed| now.since(renewed));
+        let holder = host(lease.holder()).to_owned();
+        if lease.expires().is_some_and(|until| until >= now.0) {
+            Self::Alive { holder, ago }
+        } else {
+            Self::Silent { holder, ago }
+        }
+    }
+
+    /// What is wrong with it, in words.
+    fn wrong(&self) -> Option<String> {
+        match self {
+            Self::Silent { holder, ago } => Some(format!(
+                "the election controller is silent: {holder} ran it and last renewed its lease {} ago; nobody is \
+                 elected until another kube-apiserver takes over",
+                age(*ago)
+            )),
+            Self::Missing => Some(
+                "no kube-apiserver runs the election controller: there is no lease kube-system/\
+                 leader-election-controller, or nobody holds it"
+                    .into(),
+            ),
+            Self::Alive { .. } | Self::Unseen => None,
+        }
+    }
+}
+
+/// What is wrong, and what to do about it.
+fn told(wrong: &Wrong, election: &Election<'_>, now: ServerTime) -> (String, String) {
+    let called = election.called();
+    match wrong {
+        Wrong::NullHolder => (
+            "the lease's holderIdentity is null, which can end the kube-apiserver that runs the election"
+                .into(),
+            format!(
+                "'kubectl patch lease {} -n {} --type=merge -p {{\"spec\":{{\"holderIdentity\":\"\"}}}}' repairs it",
+                election.name, election.namespace
+            ),
+        ),
+        Wrong::Conflict { between: [(a, x), (b, y)], silent } => (
+            format!(
+                "{a} and {b} have the newest binary and disagree on the strategy ('{x}', '{y}'): {}",
+                if *silent {
+                    "the leader is not replaced by a better one until the one that does not answer has expired"
+                } else {
+                    "nobody is elected"
+                }
+            ),
+            "give the instances of the component the same strategy, or end one of the two".into(),
+        ),
+        Wrong::Foreign(strategy) => (
+            format!("the strategy is '{strategy}', for which Kubernetes elects nobody"),
+            "whatever controller follows that strategy has to name the holder".into(),
+        ),
+        Wrong::DeadBest { candidate, until } => (
+            format!(
+                "the best candidate, {candidate}, does not answer: all are pinged every few seconds until it \
+                 expires{}",
+                until.map_or_else(String::new, |until| format!(" in {}", age(until.duration_since(now.0))))
+            ),
+            format!(
+                "if its process is gone for good, 'kubectl delete leasecandidate {candidate} -n {}' ends that",
+                election.namespace
+            ),
+        ),
+        Wrong::StalePreferred(preferred) => (
+            format!("the leader is asked to make room for {preferred}, which takes no part"),
+            "the controller asks for another one, or the lease runs out and a new one is elected".into(),
+        ),
+        Wrong::Tie(names) => (
+            format!(
+                "{} are equal in everything that decides (created in the same second): the controller takes \
+                 one or the other at each look, and the lead goes back and forth",
+                names.join(" and ")
+            ),
+            format!(
+                "'kubectl lease candidates set-priority {} 1' decides; so does restarting one of them",
+                names.first().map_or("", String::as_str)
+            ),
+        ),
+        Wrong::LeaderNoCandidate(leader) => (
+            format!("{leader} leads and is no candidate: an instance without coordinated election?"),
+            format!("check the feature gates of the component that holds {called}"),
+        ),
+        Wrong::NobodyElected { since } => (
+            format!(
+                "nobody leads{}, although there are candidates",
+                since.map_or_else(String::new, |since| format!(" for {}", age(now.since(since))))
+            ),
+            "see whether the election controller is alive, and the log of the kube-apiserver that runs it"
+                .into(),
+        ),
+        Wrong::Overdue { candidate, since } => (
+            format!("the priority of {candidate} should have been cleared {} ago", age(now.since(*since))),
+            "'kubectl lease candidates clear-priority --expired' clears it".into(),
+        ),
+    }
+}

@@ -1,0 +1,189 @@
+//! Candidates for the lead of a component (KEP-4355), as their `LeaseCandidate` objects tell.
+//!
+//! A candidate renews its object every five minutes, and at once when the election controller pings
+//! it (`pingTime`). Five seconds without an answer, and it does not take part. After half an hour
+//! without a renewal it counts for nothing and is collected.
+
+use std::fmt;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    lease::{Metadata, host},
+    time::ServerTime,
+};
+
+/// How long a candidate has to answer a ping.
+pub const ANSWER_WITHIN: SignedDuration = SignedDuration::from_secs(5);
+/// Without a renewal for this long a candidate is none.
+pub const VALID_FOR: SignedDuration = SignedDuration::from_mins(30);
+/// client-go renews every five minutes. A minute more, and the process behind it is taken for dead.
+pub const RENEWS_WITHIN: SignedDuration = SignedDuration::from_mins(6);
+
+/// A `coordination.k8s.io` `LeaseCandidate`, in any version of the API.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Candidate {
+    pub metadata: Metadata,
+    pub spec: Spec,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Spec {
+    pub lease_name: String,
+    pub ping_time: Option<Timestamp>,
+    pub renew_time: Option<Timestamp>,
+    pub binary_version: String,
+    pub emulation_version: String,
+    pub strategy: String,
+    /// What `v1alpha1` (1.31) had in place of `strategy`.
+    pub preferred_strategies: Vec<String>,
+    /// No release has it yet.
+    pub priority: Option<i32>,
+}
+
+/// What a candidate's object says about the process behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Answered the last ping.
+    Acked,
+    /// Was never pinged, and renews.
+    Unpinged,
+    /// Was pinged a moment ago and may still answer.
+    Pending,
+    /// Did not answer the last ping, or did not renew when it should have.
+    Stale,
+    /// Did not renew for half an hour, or never: it counts for nothing.
+    Expired,
+}
+
+impl State {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Acked => "acked",
+            Self::Unpinged => "unpinged",
+            Self::Pending => "pending",
+            Self::Stale => "stale",
+            Self::Expired => "expired",
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl Candidate {
+    pub fn name(&self) -> &str {
+        &self.metadata.name
+    }
+
+    /// The host it runs on, as its name tells.
+    pub fn host(&self) -> &str {
+        host(self.name())
+    }
+
+    /// Its strategies, the one it likes best first.
+    pub fn strategies(&self) -> Vec<&str> {
+        if self.spec.preferred_strategies.is_empty() {
+            vec![&self.spec.strategy]
+        } else {
+            self.spec.preferred_strategies.iter().map(String::as_str).collect()
+        }
+    }
+
+    /// Whether a ping is still unanswered.
+    pub fn owes_an_answer(&self) -> bool {
+        match (self.spec.ping_time, self.spec.renew_time) {
+            (Some(pinged), Some(renewed)) => renewed < pinged,
+            (Some(_), None) => true,
+            (None, _) => false,
+        }
+    }
+
+    /// Whether it should have renewed by itself meanwhile.
+    pub fn is_overdue(&self, now: ServerTime) -> bool {
+        self.spec.renew_time.is_none_or(|renewed| now.since(renewed) > RENEWS_WITHIN)
+    }
+
+    pub fn state(&self, now: ServerTime) -> State {
+        let Some(renewed) = self.spec.renew_time else { return State::Expired };
+        let age = now.since(renewed);
+        if age > VALID_FOR {
+            return State::Expired;
+        }
+        match self.spec.ping_time {
+            Some(pinged) if self.owes_an_answer() => {
+                if now.since(pinged) < ANSWER_WITHIN {
+                    State::Pending
+                } else {
+                    State::Stale
+                }
+            }
+            _ if self.is_overdue(now) => State::Stale,
+            None => State::Unpinged,
+            Some(_) => State::Acked,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_times_of_a_candidate_tell() {
+        let now = ServerTime(Timestamp::UNIX_EPOCH + SignedDuration::from_hours(1000));
+        for (renewed, pinged, state) in [
+            (Some(1), None, State::Unpinged),
+            (Some(360), None, State::Unpinged),
+            (Some(361), None, State::Stale),
+            (Some(10), Some(10), State::Acked),
+            (Some(10), Some(20), State::Acked),
+            (Some(400), Some(500), State::Stale),
+            (Some(10), Some(4), State::Pending),
+            (Some(1799), Some(4), State::Pending),
+            (Some(10), Some(5), State::Stale),
+            (Some(1800), Some(5), State::Stale),
+            (Some(1801), Some(1), State::Expired),
+            (Some(1801), Some(1900), State::Expired),
+            (None, None, State::Expired),
+            (None, Some(1), State::Expired),
+            (Some(-60), None, State::Unpinged), // another clock is ahead
+        ] {
+            let ago = |seconds: i64| now.0 - SignedDuration::from_secs(seconds);
+            let spec = Spec { renew_time: renewed.map(ago), ping_time: pinged.map(ago), ..Spec::default() };
+            let candidate = Candidate { spec, ..Candidate::default() };
+            assert_eq!(candidate.state(now), state, "renewed {renewed:?}, pinged {pinged:?}");
+        }
+    }
+
+    #[test]
+    fn the_host_is_what_comes_before_the_uuid() {
+        for (name, host) in [("cp-1_58b1-00", "cp-1"), ("my_host_1", "my_host"), ("plain", "plain")] {
+            let mut candidate = Candidate::default();
+            name.clone_into(&mut candidate.metadata.name);
+            assert_eq!(candidate.host(), host);
+        }
+    }
+
+    #[test]
+    fn every_version_of_the_api_is_read() {
+        let read = |spec: &str| -> Candidate {
+            serde_json::from_str(&format!(r#"{{"metadata":{{"name":"a"}},"spec":{spec}}}"#)).unwrap()
+        };
+        let alpha = read(r#"{"leaseName":"x","preferredStrategies":["a.b/c","OldestEmulationVersion"]}"#);
+        assert_eq!(alpha.strategies(), ["a.b/c", "OldestEmulationVersion"]);
+        let beta = read(
+            r#"{"leaseName":"x","strategy":"OldestEmulationVersion","renewTime":"2026-01-02T03:04:05.000006Z"}"#,
+        );
+        assert_eq!(beta.strategies(), ["OldestEmulationVersion"]);
+        assert_eq!(beta.spec.priority, None);
+        assert_eq!(read(r#"{"leaseName":"x","priority":7}"#).spec.priority, Some(7));
+    }
+}

@@ -1,0 +1,781 @@
+//! Coordinated leader election (KEP-4355) as the controller in the kube-apiserver does it.
+//!
+//! 1. Candidates of a lease that renewed within half an hour take part. Before it decides, the
+//!    controller pings them all; those that do not answer within five seconds are left out.
+//! 2. The strategy is that of the candidate with the highest binary version. Where several have it
+//!    and disagree, nobody is elected. (`v1alpha1`, in 1.31, had lists of preferences instead: the
+//!    one strategy that nobody puts below another.)
+//! 3. `OldestEmulationVersion` elects the lowest emulation version, then the lowest binary version,
+//!    then the oldest object. Any other strategy is left to some other controller. A `priority`
+//!    above 0, where the API has it, goes before all of that.
+//! 4. A lease that is free goes to the winner. On one that is held only `preferredHolder` is set:
+//!    the leader stops renewing, and the lease goes to the winner when it has run out.
+//!
+//! Ages are compared by the second in which the objects were created. Candidates that are equal in
+//! all of that are in no order at all: the controller takes one or the other at each look, and the
+//! lead goes back and forth between them.
+//!
+//! What the controller will learn only by a ping we tell from what is there: who did not answer the
+//! last one, or did not renew when it should have, is not counted on.
+
+use std::{
+    cmp::{Ordering, Reverse},
+    collections::{BTreeMap, BTreeSet},
+};
+
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+
+use super::{
+    candidate::{Candidate, State},
+    lease::Lease,
+    priority::Priority,
+    time::ServerTime,
+    version::Version,
+};
+
+/// The one strategy that Kubernetes itself follows.
+pub const OLDEST: &str = "OldestEmulationVersion";
+/// The lease of the controller that elects; an apiserver holds it.
+pub const CONTROLLER: (&str, &str) = ("kube-system", "leader-election-controller");
+/// So long after a lease ran out should there be a new leader: time for two rounds of pings.
+const ELECTED_WITHIN: SignedDuration = SignedDuration::from_secs(20);
+
+/// Which strategy the candidates agree on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// Kubernetes elects.
+    Oldest,
+    /// Somebody else does.
+    Foreign(String),
+    /// These two disagree, and nobody is elected.
+    Conflict([(String, String); 2]),
+    /// Nobody takes part.
+    None,
+}
+
+/// What put the best candidate before the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Rule {
+    /// There is only one.
+    Alone,
+    Priority,
+    EmulationVersion,
+    BinaryVersion,
+    Age,
+    /// Nothing: they are equal.
+    Tie,
+}
+
+/// Why a candidate does not take part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// Did not renew for half an hour, or never.
+    Expired,
+    /// Did not answer the last ping.
+    Silent,
+    /// Did not renew when it should have.
+    Overdue,
+    /// Led, and let its lease run out.
+    LostLead,
+    /// A version that cannot be read.
+    Version,
+}
+
+/// Who leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Leader {
+    /// There is no lease yet.
+    NoLease,
+    /// The holder is null, which not every kube-apiserver survives.
+    Null,
+    /// Nobody.
+    Vacant,
+    /// Somebody; `None` where the lease does not say until when.
+    Held { holder: String, until: Option<Timestamp>, valid: bool },
+}
+
+impl Leader {
+    fn of(lease: Option<&Lease>, now: ServerTime) -> Self {
+        let Some(lease) = lease else { return Self::NoLease };
+        match lease.spec.holder_identity.as_deref() {
+            None => Self::Null,
+            Some("") => Self::Vacant,
+            Some(holder) => {
+                let until = lease.expires();
+                let valid = until.is_some_and(|until| until >= now.0);
+                Self::Held { holder: holder.to_owned(), until, valid }
+            }
+        }
+    }
+
+    /// Whoever the lease names, valid or not.
+    pub fn holder(&self) -> Option<&str> {
+        match self {
+            Self::Held { holder, .. } => Some(holder),
+            _ => None,
+        }
+    }
+
+    /// Who leads now.
+    pub fn valid(&self) -> Option<&str> {
+        match self {
+            Self::Held { holder, valid: true, .. } => Some(holder),
+            _ => None,
+        }
+    }
+}
+
+/// Something that keeps an election from going as it should.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// The lease's holder is null.
+    NullHolder,
+    /// Two candidates disagree on the strategy. `silent`: only because of one that does not answer.
+    Conflict { between: [(String, String); 2], silent: bool },
+    /// A strategy that Kubernetes leaves to another controller.
+    Foreign(String),
+    /// The best of all does not answer: everybody is pinged again and again until it expires.
+    DeadBest { candidate: String, until: Option<Timestamp> },
+    /// The leader is to hand over to somebody who does not take part.
+    StalePreferred(String),
+    /// These are equal in everything that decides.
+    Tie(Vec<String>),
+    /// Who leads is no candidate.
+    LeaderNoCandidate(String),
+    /// There are candidates, and for a while no leader.
+    NobodyElected { since: Option<Timestamp> },
+    /// A priority that should have been cleared.
+    Overdue { candidate: String, since: Timestamp },
+}
+
+/// A candidate, and what becomes of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry<'a> {
+    pub candidate: &'a Candidate,
+    pub state: State,
+    pub absence: Option<Absence>,
+    pub leads: bool,
+    /// Would lead next. With a tie, all who might.
+    pub next: bool,
+}
+
+/// How an election would go.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outlook<'a> {
+    /// Who takes part, the best first, then who does not.
+    pub entries: Vec<Entry<'a>>,
+    pub strategy: Strategy,
+    pub leader: Leader,
+    /// Whom the leader is asked to make room for.
+    pub preferred: Option<String>,
+    /// What decides between the best two.
+    pub rule: Option<Rule>,
+    pub wrongs: Vec<Wrong>,
+}
+
+impl<'a> Outlook<'a> {
+    /// How the election of one lease stands at a moment.
+    pub fn new(candidates: &[&'a Candidate], lease: Option<&Lease>, now: ServerTime) -> Self {
+        let leader = Leader::of(lease, now);
+        let mut entries: Vec<Entry<'a>> = candidates
+            .iter()
+            .map(|candidate| Entry {
+                candidate,
+                state: candidate.state(now),
+                absence: absence(candidate, &leader, now),
+                leads: leader.holder() == Some(candidate.name()),
+                next: false,
+            })
+            .collect();
+        entries.sort_by(|a, b| {
+            let absent = |entry: &Entry<'_>| entry.absence.is_some();
+            let names = || a.candidate.name().cmp(b.candidate.name());
+            absent(a).cmp(&absent(b)).then_with(|| order(a.candidate, b.candidate)).then_with(names)
+        });
+
+        let taking_part = taking_part(&entries);
+        let preferred = lease.and_then(|lease| lease.spec.preferred_holder.clone());
+        let preferred = preferred.filter(|preferred| !preferred.is_empty());
+        let mut outlook = Self {
+            strategy: strategy(&taking_part),
+            rule: rule(&taking_part),
+            wrongs: Vec::new(),
+            preferred,
+            leader,
+            entries,
+        };
+        let next = outlook.successors();
+        for entry in &mut outlook.entries {
+            entry.next = next.contains(entry.candidate.name());
+        }
+        outlook.wrongs = outlook.look_for_wrongs(lease, now);
+        outlook
+    }
+
+    /// Who takes part, the best first.
+    pub fn taking_part(&self) -> Vec<&'a Candidate> {
+        taking_part(&self.entries)
+    }
+
+    /// The one that would lead next, if there is exactly one.
+    pub fn next(&self) -> Option<&'a Candidate> {
+        let mut next = self.entries.iter().filter(|entry| entry.next);
+        next.next().filter(|_| next.next().is_none()).map(|entry| entry.candidate)
+    }
+
+    /// Whether the lead is about to move although the leader is well: there is a better one.
+    pub fn is_moving(&self) -> bool {
+        let next = self.entries.iter().any(|entry| entry.next);
+        next && self.leader.valid().is_some_and(|leader| !self.is_best(leader))
+    }
+
+    fn is_best(&self, name: &str) -> bool {
+        let all = self.taking_part();
+        equals(&all).iter().any(|candidate| candidate.name() == name)
+    }
+
+    /// Who would win: of all, or of the others where the leader is the best already.
+    fn successors(&self) -> BTreeSet<String> {
+        let mut all = self.taking_part();
+        if let Some(leader) = self.leader.valid()
+            && self.is_best(leader)
+        {
+            all.retain(|candidate| candidate.name() != leader);
+        }
+        if strategy(&all) != Strategy::Oldest {
+            return BTreeSet::new();
+        }
+        equals(&all).iter().map(|candidate| candidate.name().to_owned()).collect()
+    }
+
+    fn look_for_wrongs(&self, lease: Option<&Lease>, now: ServerTime) -> Vec<Wrong> {
+        let mut wrongs = Vec::new();
+        if self.leader == Leader::Null {
+            wrongs.push(Wrong::NullHolder);
+        }
+        let unexpired: Vec<_> = self.entries.iter().filter(|entry| entry.state != State::Expired).collect();
+        let candidates: Vec<_> = unexpired.iter().map(|entry| entry.candidate).collect();
+        match (&self.strategy, strategy(&candidates)) {
+            (Strategy::Conflict(between), _) => {
+                wrongs.push(Wrong::Conflict { between: between.clone(), silent: false });
+            }
+            (_, Strategy::Conflict(between)) => wrongs.push(Wrong::Conflict { between, silent: true }),
+            (Strategy::Foreign(name), _) => wrongs.push(Wrong::Foreign(name.clone())),
+            _ => {}
+        }
+        let coordinated = matches!(self.strategy, Strategy::Oldest);
+        let best = unexpired.iter().filter(|entry| entry.absence != Some(Absence::Version));
+        let best = best.min_by(|a, b| order(a.candidate, b.candidate));
+        if let Some(dead) = best.filter(|entry| entry.absence.is_some() && coordinated) {
+            let renewed = dead.candidate.spec.renew_time;
+            let until = renewed.and_then(|renewed| renewed.checked_add(super::candidate::VALID_FOR).ok());
+            wrongs.push(Wrong::DeadBest { candidate: dead.candidate.name().to_owned(), until });
+        }
+        if let Some(preferred) = &self.preferred
+            && !self.taking_part().iter().any(|candidate| candidate.name() == preferred)
+        {
+            wrongs.push(Wrong::StalePreferred(preferred.clone()));
+        }
+        let taking_part = self.taking_part();
+        let tied = equals(&taking_part);
+        if tied.len() > 1 && coordinated {
+            wrongs.push(Wrong::Tie(tied.iter().map(|candidate| candidate.name().to_owned()).collect()));
+        }
+        if let Some(leader) = self.leader.valid()
+            && !self.entries.iter().any(|entry| entry.leads)
+            && !self.entries.is_empty()
+        {
+            wrongs.push(Wrong::LeaderNoCandidate(leader.to_owned()));
+        }
+        if self.leader.valid().is_none() && coordinated && self.leader != Leader::Null {
+            let since = match &self.leader {
+                Leader::Held { until, .. } => *until,
+                Leader::Vacant => lease.and_then(Lease::renewed),
+                _ => taking_part.iter().filter_map(|candidate| candidate.metadata.creation_timestamp).min(),
+            };
+            if since.is_none_or(|since| now.since(since) > ELECTED_WITHIN) {
+                wrongs.push(Wrong::NobodyElected { since });
+            }
+        }
+        wrongs.extend(self.entries.iter().filter_map(|entry| {
+            let priority = Priority::of(entry.candidate).filter(|priority| priority.is_overdue(now))?;
+            Some(Wrong::Overdue { candidate: entry.candidate.name().to_owned(), since: priority.expires? })
+        }));
+        wrongs
+    }
+}
+
+fn taking_part<'a>(entries: &[Entry<'a>]) -> Vec<&'a Candidate> {
+    entries.iter().filter(|entry| entry.absence.is_none()).map(|entry| entry.candidate).collect()
+}
+
+fn absence(candidate: &Candidate, leader: &Leader, now: ServerTime) -> Option<Absence> {
+    let readable = |text: &str| Version::parse(text).is_some();
+    let oldest = candidate.strategies().contains(&OLDEST);
+    match candidate.state(now) {
+        State::Expired => Some(Absence::Expired),
+        State::Stale if candidate.owes_an_answer() => Some(Absence::Silent),
+        State::Stale => Some(Absence::Overdue),
+        // It may still answer, but it was not there before.
+        State::Pending if candidate.is_overdue(now) => Some(Absence::Overdue),
+        _ if oldest
+            && !(readable(&candidate.spec.emulation_version) && readable(&candidate.spec.binary_version)) =>
+        {
+            Some(Absence::Version)
+        }
+        // It was pinged since, or renewed: it is there. Otherwise a leader that lets go of its lease
+        // has ended, or is about to.
+        _ => match leader {
+            Leader::Held { holder, valid: false, until: Some(until) }
+                if holder == candidate.name() && candidate.spec.renew_time < Some(*until) =>
+            {
+                Some(Absence::LostLead)
+            }
+            _ => None,
+        },
+    }
+}
+
+/// The better one first; equal where nothing decides.
+pub fn order(a: &Candidate, b: &Candidate) -> Ordering {
+    compared(a, b).map_or(Ordering::Equal, |(ordering, _)| ordering)
+}
+
+fn compared(a: &Candidate, b: &Candidate) -> Option<(Ordering, Rule)> {
+    let version = |text: &str| Version::parse(text).unwrap_or(Version::ZERO);
+    let priority = |it: &Candidate| Reverse(it.spec.priority.unwrap_or(0).max(0));
+    let emulation = |it: &Candidate| version(&it.spec.emulation_version);
+    let binary = |it: &Candidate| version(&it.spec.binary_version);
+    // The controller does not see that an emulation version stands for a priority; people do.
+    let asked = |it: &Candidate| Priority::of(it).map(|priority| priority.value);
+    let versions = if asked(a) == asked(b) { Rule::EmulationVersion } else { Rule::Priority };
+    let created = |it: &Candidate| it.metadata.creation_timestamp;
+    [
+        (priority(a).cmp(&priority(b)), Rule::Priority),
+        (emulation(a).cmp(&emulation(b)), versions),
+        (binary(a).cmp(&binary(b)), Rule::BinaryVersion),
+        (created(a).cmp(&created(b)), Rule::Age),
+    ]
+    .into_iter()
+    .find(|(ordering, _)| ordering.is_ne())
+}
+
+/// The first of a sorted list and all that are equal to it.
+fn equals<'a, 'b>(sorted: &'b [&'a Candidate]) -> &'b [&'a Candidate] {
+    let first = sorted.first();
+    let count = sorted.iter().take_while(|other| first.is_some_and(|first| order(first, other).is_eq()));
+    &sorted[..count.count()]
+}
+
+fn rule(sorted: &[&Candidate]) -> Option<Rule> {
+    match sorted {
+        [] => None,
+        [_] => Some(Rule::Alone),
+        [first, second, ..] => Some(compared(first, second).map_or(Rule::Tie, |(_, rule)| rule)),
+    }
+}
+
+/// The strategy of those who take part.
+fn strategy(candidates: &[&Candidate]) -> Strategy {
+    let Some(first) = candidates.first() else { return Strategy::None };
+    if candidates.iter().any(|candidate| !candidate.spec.preferred_strategies.is_empty()) {
+        return preferred_by_all(candidates);
+    }
+    let binary = |it: &Candidate| Version::parse(&it.spec.binary_version).unwrap_or(Version::ZERO);
+    let highest = candidates.iter().map(|candidate| binary(candidate)).max().unwrap_or(Version::ZERO);
+    let newest: Vec<_> = candidates.iter().filter(|candidate| binary(candidate) == highest).collect();
+    let said = |it: &Candidate| (it.name().to_owned(), it.spec.strategy.clone());
+    let one = newest.first().unwrap_or(&first);
+    match newest.iter().find(|other| other.spec.strategy != one.spec.strategy) {
+        Some(other) => Strategy::Conflict([said(one), said(other)]),
+        None => named(&one.spec.strategy),
+    }
+}
+
+fn named(strategy: &str) -> Strategy {
+    if strategy == OLDEST { Strategy::Oldest } else { Strategy::Foreign(strategy.to_owned()) }
+}
+
+/// As in 1.31: the one strategy that no candidate puts below another; none where they go in circles.
+fn preferred_by_all(candidates: &[&Candidate]) -> Strategy {
+    let mut below: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for candidate in candidates {
+        let strategies = candidate.strategies();
+        for strategy in &strategies {
+            below.entry(*strategy).or_default();
+        }
+        for pair in strategies.windows(2) {
+            below.entry(pair[1]).or_default().insert(pair[0]);
+        }
+    }
+    let mut order: Vec<&str> = Vec::new();
+    while order.len() < below.len() {
+        let free: Vec<&str> = below
+            .iter()
+            .filter(|(name, above)| !order.contains(name) && above.iter().all(|one| order.contains(one)))
+            .map(|(name, _)| *name)
+            .collect();
+        if free.is_empty() || (order.is_empty() && free.len() > 1) {
+            let said = |it: &&Candidate| (it.name().to_owned(), it.strategies().join(", "));
+            let one = candidates.first().map(said).unwrap_or_default();
+            let other = candidates.iter().map(said).find(|other| other.1 != one.1);
+            return Strategy::Conflict([one.clone(), other.unwrap_or(one)]);
+        }
+        order.extend(free);
+    }
+    order.first().map_or(Strategy::None, |first| named(first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{lease::Metadata, priority};
+    use k8s_openapi::{api::coordination::v1::LeaseSpec, apimachinery::pkg::apis::meta::v1::MicroTime};
+    use proptest::prelude::{Just, Strategy as _, prop_assert, prop_assert_eq, prop_oneof, proptest};
+
+    fn now() -> ServerTime {
+        ServerTime(Timestamp::UNIX_EPOCH + SignedDuration::from_hours(500_000))
+    }
+
+    fn ago(seconds: i64) -> Timestamp {
+        now().0 - SignedDuration::from_secs(seconds)
+    }
+
+    /// A candidate that is well: `name`, binary version, emulation version, age in seconds.
+    fn candidate(name: &str, binary: &str, emulation: &str, age: i64) -> Candidate {
+        Candidate {
+            metadata: Metadata {
+                name: name.to_owned(),
+                creation_timestamp: Some(ago(age)),
+                ..Metadata::default()
+            },
+            spec: super::super::candidate::Spec {
+                lease_name: "component".into(),
+                renew_time: Some(ago(10)),
+                ping_time: Some(ago(11)),
+                binary_version: binary.to_owned(),
+                emulation_version: emulation.to_owned(),
+                strategy: OLDEST.to_owned(),
+                ..Default::default()
+            },
+        }
+    }
+
+    fn held_by(holder: &str, renewed: i64) -> Lease {
+        Lease {
+            spec: LeaseSpec {
+                holder_identity: Some(holder.to_owned()),
+                lease_duration_seconds: Some(15),
+                renew_time: Some(MicroTime(ago(renewed))),
+                strategy: Some(OLDEST.to_owned()),
+                ..LeaseSpec::default()
+            },
+            ..Lease::default()
+        }
+    }
+
+    fn outlook<'a>(candidates: &'a [Candidate], lease: Option<&Lease>) -> Outlook<'a> {
+        let candidates: Vec<_> = candidates.iter().collect();
+        Outlook::new(&candidates, lease, now())
+    }
+
+    fn next(candidates: &[Candidate], lease: Option<&Lease>) -> Option<String> {
+        outlook(candidates, lease).next().map(|next| next.name().to_owned())
+    }
+
+    /// Who wins when the lease is free.
+    fn winner(candidates: &[Candidate]) -> Option<String> {
+        next(candidates, None)
+    }
+
+    /// The tables of the proposal: binary version, emulation version, priority, and who leads.
+    #[test]
+    fn the_scenarios_of_the_proposal() {
+        type Row = (&'static str, &'static str, i32);
+        let scenarios: [(&str, [Row; 3], &str); 6] = [
+            ("initial", [("1.0.0", "1.0.0", 0), ("1.0.0", "1.0.0", 0), ("1.0.0", "1.0.0", 0)], "C1"),
+            (
+                "during the upgrade",
+                [("2.0.0", "2.0.0", 0), ("2.0.0", "1.0.0", 0), ("2.0.0", "1.0.0", 0)],
+                "C2",
+            ),
+            ("priority set", [("2.0.0", "2.0.0", 100), ("2.0.0", "1.0.0", 0), ("2.0.0", "1.0.0", 0)], "C1"),
+            ("completed", [("2.0.0", "2.0.0", 100), ("2.0.0", "2.0.0", 0), ("2.0.0", "2.0.0", 0)], "C1"),
+            // C1 is being rolled back: its priority is unset while it is still the newer one.
+            ("rollback", [("2.0.0", "2.0.0", 0), ("2.0.0", "1.0.0", 0), ("2.0.0", "1.0.0", 0)], "C2"),
+            // C1 was replaced by a new candidate: the priority went with the old one.
+            ("persistence", [("2.1.0", "2.1.0", 0), ("2.0.0", "2.0.0", 0), ("2.0.0", "2.0.0", 0)], "C2"),
+        ];
+        for (name, rows, leader) in scenarios {
+            let plain: Vec<_> = rows
+                .iter()
+                .zip(["C1", "C2", "C3"])
+                .zip([300, 200, 100])
+                .map(|(((binary, emulation, _), name), age)| candidate(name, binary, emulation, age))
+                .collect();
+            let mut native = plain.clone();
+            let mut pinned = plain.clone();
+            for (n, (.., value)) in rows.iter().enumerate() {
+                native[n].spec.priority = Some(*value);
+                pinned[n] = priority::imagine(&plain[n], Some(*value).filter(|value| *value > 0));
+            }
+            assert_eq!(winner(&native).as_deref(), Some(leader), "{name}, native");
+            assert_eq!(winner(&pinned).as_deref(), Some(leader), "{name}, pinned");
+        }
+    }
+
+    #[test]
+    fn what_decides_is_named() {
+        let cases = [
+            (vec![candidate("a", "1.37.1", "1.37.0", 9)], Some(Rule::Alone), Some("a")),
+            (
+                vec![candidate("a", "1.38.0", "1.38.0", 9), candidate("b", "1.38.0", "1.37.0", 5)],
+                Some(Rule::EmulationVersion),
+                Some("b"),
+            ),
+            (
+                vec![candidate("a", "1.38.0", "1.37.0", 9), candidate("b", "1.37.1", "1.37.0", 5)],
+                Some(Rule::BinaryVersion),
+                Some("b"),
+            ),
+            (
+                vec![candidate("a", "1.37.1", "1.37.0", 5), candidate("b", "1.37.1", "1.37.0", 9)],
+                Some(Rule::Age),
+                Some("b"),
+            ),
+            (
+                vec![candidate("a", "1.37.1", "1.37.0", 9), candidate("b", "1.37.1", "1.37.0", 9)],
+                Some(Rule::Tie),
+                None,
+            ),
+            (
+                vec![
+                    candidate("a", "1.37.1", "1.37.0", 9),
+                    priority::imagine(&candidate("b", "1.37.1", "1.37.0", 5), Some(1)),
+                ],
+                Some(Rule::Priority),
+                Some("b"),
+            ),
+            (vec![], None, None),
+        ];
+        for (candidates, rule, wins) in cases {
+            assert_eq!(outlook(&candidates, None).rule, rule, "{candidates:?}");
+            assert_eq!(winner(&candidates).as_deref(), wins, "{candidates:?}");
+        }
+    }
+
+    #[test]
+    fn who_does_not_take_part_and_why() {
+        let best = candidate("best", "1.0.0", "1.0.0", 900);
+        let spec = |change: fn(&mut super::super::candidate::Spec)| {
+            let mut changed = best.clone();
+            change(&mut changed.spec);
+            changed
+        };
+        let cases = [
+            (spec(|spec| spec.renew_time = Some(ago(1801))), Some(Absence::Expired)),
+            (spec(|spec| spec.renew_time = None), Some(Absence::Expired)),
+            (spec(|spec| spec.ping_time = Some(ago(6))), Some(Absence::Silent)),
+            (spec(|spec| spec.ping_time = Some(ago(3))), None),
+            (spec(|spec| spec.ping_time = None), None),
+            (
+                spec(|spec| (spec.renew_time, spec.ping_time) = (Some(ago(400)), Some(ago(3)))),
+                Some(Absence::Overdue),
+            ),
+            (
+                spec(|spec| (spec.renew_time, spec.ping_time) = (Some(ago(400)), Some(ago(401)))),
+                Some(Absence::Overdue),
+            ),
+            (spec(|spec| spec.emulation_version = "one".into()), Some(Absence::Version)),
+            (spec(|spec| spec.binary_version = String::new()), Some(Absence::Version)),
+            (spec(|spec| spec.emulation_version = "v1".into()), None),
+        ];
+        for (changed, absence) in cases {
+            let all = [changed.clone(), candidate("other", "1.37.1", "1.37.0", 5)];
+            let outlook = outlook(&all, None);
+            let entry = outlook.entries.iter().find(|entry| entry.candidate.name() == "best").unwrap();
+            assert_eq!(entry.absence, absence, "{changed:?}");
+            let wins = if absence.is_none() { "best" } else { "other" };
+            assert_eq!(outlook.next().unwrap().name(), wins, "{changed:?}");
+        }
+    }
+
+    #[test]
+    fn next_is_who_would_follow() {
+        let all = [
+            candidate("a", "1.37.1", "1.37.0", 30),
+            candidate("b", "1.37.1", "1.37.0", 20),
+            candidate("c", "1.37.1", "1.37.0", 10),
+        ];
+        let mut without_holder = held_by("", 1);
+        assert_eq!(next(&all, None).as_deref(), Some("a"), "no lease");
+        assert_eq!(next(&all, Some(&without_holder)).as_deref(), Some("a"), "nobody holds it");
+        without_holder.spec.holder_identity = None;
+        assert_eq!(next(&all, Some(&without_holder)).as_deref(), Some("a"), "null");
+        assert_eq!(next(&all, Some(&held_by("a", 1))).as_deref(), Some("b"), "the best leads: the second");
+        assert_eq!(next(&all, Some(&held_by("b", 1))).as_deref(), Some("a"), "another leads: the best");
+        assert_eq!(next(&all, Some(&held_by("x", 1))).as_deref(), Some("a"), "a stranger leads");
+        // Its lease ran out five seconds ago, and it has not been heard of since.
+        assert_eq!(next(&all, Some(&held_by("a", 20))).as_deref(), Some("b"), "the best is gone");
+        assert_eq!(next(&all, Some(&held_by("a", 40))).as_deref(), Some("a"), "the best renewed since");
+        assert_eq!(next(&all[..1], Some(&held_by("a", 1))), None, "nobody else is there");
+        assert!(outlook(&all, Some(&held_by("b", 1))).is_moving());
+        assert!(!outlook(&all, Some(&held_by("a", 1))).is_moving());
+        assert!(!outlook(&all, Some(&held_by("a", 40))).is_moving());
+    }
+
+    #[test]
+    fn the_strategy_is_that_of_the_newest_binary() {
+        let with = |name: &str, binary: &str, strategy: &str| {
+            let mut candidate = candidate(name, binary, "1.30.0", 9);
+            strategy.clone_into(&mut candidate.spec.strategy);
+            candidate
+        };
+        let foreign = |name: &str| Strategy::Foreign(name.into());
+        for (candidates, wanted) in [
+            (vec![with("a", "1.37.1", OLDEST), with("b", "1.36.0", "x.io/y")], Strategy::Oldest),
+            (vec![with("a", "1.37.1", "x.io/y"), with("b", "1.36.0", OLDEST)], foreign("x.io/y")),
+            (vec![with("a", "1.37.1", "x.io/y"), with("b", "1.37.1", "x.io/y")], foreign("x.io/y")),
+            (
+                vec![with("a", "1.37.1", "x.io/y"), with("b", "1.37.1", OLDEST), with("c", "1.36.0", OLDEST)],
+                Strategy::Conflict([("a".into(), "x.io/y".into()), ("b".into(), OLDEST.into())]),
+            ),
+            // An unreadable version counts as zero.
+            (vec![with("a", "1.37.1", OLDEST), with("b", "new", "x.io/y")], Strategy::Oldest),
+            (vec![], Strategy::None),
+        ] {
+            let all: Vec<_> = candidates.iter().collect();
+            assert_eq!(strategy(&all), wanted);
+            if wanted != Strategy::Oldest {
+                assert_eq!(winner(&candidates), None);
+            }
+        }
+    }
+
+    #[test]
+    fn in_1_31_the_strategies_were_lists() {
+        let with = |name: &str, strategies: &[&str]| {
+            let mut candidate = candidate(name, "1.31.0", "1.31.0", 9);
+            candidate.spec.strategy = String::new();
+            candidate.spec.preferred_strategies = strategies.iter().map(|s| (*s).to_owned()).collect();
+            candidate
+        };
+        for (lists, wanted) in [
+            (vec![vec![OLDEST], vec![OLDEST]], Some(OLDEST)),
+            (vec![vec!["x"], vec!["y", "x"]], Some("y")),
+            (vec![vec!["x", OLDEST], vec![OLDEST]], Some("x")),
+            (vec![vec!["x", "y"], vec!["y", "x"]], None),
+            (vec![vec!["x"], vec!["y"]], None),
+            (vec![vec!["x", "y"], vec!["x", "z"]], Some("x")),
+            (vec![vec!["r", "x", "y"], vec!["y", "x"]], None),
+        ] {
+            let candidates: Vec<_> =
+                lists.iter().zip(["a", "b"]).map(|(list, name)| with(name, list)).collect();
+            let all: Vec<_> = candidates.iter().collect();
+            match (strategy(&all), wanted) {
+                (Strategy::Conflict(_), None) => {}
+                (found, Some(wanted)) => assert_eq!(found, named(wanted), "{lists:?}"),
+                (found, None) => panic!("{lists:?}: {found:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_found() {
+        let well = || vec![candidate("a", "1.37.1", "1.37.0", 30), candidate("b", "1.37.1", "1.37.0", 20)];
+        let wrongs = |candidates: &[Candidate], lease: &Lease| outlook(candidates, Some(lease)).wrongs;
+        assert_eq!(wrongs(&well(), &held_by("a", 1)), []);
+        assert_eq!(outlook(&[], None).wrongs, []);
+
+        let mut null = held_by("", 1);
+        null.spec.holder_identity = None;
+        assert_eq!(wrongs(&well(), &null), [Wrong::NullHolder]);
+
+        let mut dead = well();
+        dead[0].spec.ping_time = Some(ago(6));
+        let until = Some(ago(10) + SignedDuration::from_mins(30));
+        assert_eq!(wrongs(&dead, &held_by("b", 1)), [Wrong::DeadBest { candidate: "a".into(), until }]);
+
+        let mut disagreeing = well();
+        disagreeing[0].spec.strategy = "x.io/y".into();
+        let between = [("a".to_owned(), "x.io/y".to_owned()), ("b".to_owned(), OLDEST.to_owned())];
+        let conflict = Wrong::Conflict { between: between.clone(), silent: false };
+        assert_eq!(wrongs(&disagreeing, &held_by("b", 1)), [conflict]);
+        disagreeing[0].spec.ping_time = Some(ago(6));
+        let [a, b] = between;
+        let conflict = Wrong::Conflict { between: [b, a], silent: true };
+        assert!(wrongs(&disagreeing, &held_by("b", 1)).contains(&conflict));
+
+        let mut foreign = well();
+        for candidate in &mut foreign {
+            candidate.spec.strategy = "x.io/y".into();
+        }
+        assert_eq!(wrongs(&foreign, &held_by("", 100)), [Wrong::Foreign("x.io/y".into())]);
+
+        for (preferred, wrong) in [("gone", true), ("b", false), ("", false)] {
+            let mut lease = held_by("a", 1);
+            lease.spec.preferred_holder = Some(preferred.into());
+            let found = wrongs(&well(), &lease);
+            assert_eq!(found == [Wrong::StalePreferred(preferred.into())], wrong, "{preferred}: {found:?}");
+        }
+
+        let tied = [candidate("a", "1.37.1", "1.37.0", 9), candidate("b", "1.37.1", "1.37.0", 9)];
+        assert_eq!(wrongs(&tied, &held_by("a", 1)), [Wrong::Tie(vec!["a".into(), "b".into()])]);
+        assert_eq!(wrongs(&well(), &held_by("x", 1)), [Wrong::LeaderNoCandidate("x".into())]);
+
+        assert_eq!(wrongs(&well(), &held_by("b", 34)), []);
+        let since = Some(ago(21));
+        assert_eq!(wrongs(&well(), &held_by("b", 36)), [Wrong::NobodyElected { since }]);
+        assert_eq!(outlook(&well(), None).wrongs, [Wrong::NobodyElected { since: Some(ago(30)) }]);
+
+        let mut overdue = well();
+        overdue[0] = priority::imagine(&overdue[0], Some(3));
+        overdue[0].metadata.annotations.insert(priority::EXPIRES.into(), ago(60).to_string());
+        let wrong = Wrong::Overdue { candidate: "a".into(), since: ago(60) };
+        assert_eq!(wrongs(&overdue, &held_by("a", 1)), [wrong]);
+    }
+
+    fn any_candidates() -> impl proptest::strategy::Strategy<Value = Vec<(Candidate, i32)>> {
+        let version = || prop_oneof![Just("1.36.0"), Just("1.37.0"), Just("1.37.1"), Just("1.38.0-alpha.1")];
+        let one = (version(), version(), 1_i64..100, prop_oneof![Just(0), 1..4]);
+        proptest::collection::vec(one, 1..7).prop_map(|all| {
+            all.into_iter()
+                .enumerate()
+                .map(|(n, (binary, emulation, age, priority))| {
+                    (candidate(&format!("c{n}"), binary, emulation, age), priority)
+                })
+                .collect()
+        })
+    }
+
+    proptest! {
+        /// Priorities by the field and by pins put the candidates in the same order, that of the
+        /// proposal; and whoever is first beats every other one by one.
+        #[test]
+        fn pins_elect_whom_the_field_would(all in any_candidates()) {
+            let native: Vec<_> = all.iter().map(|(candidate, priority)| {
+                let mut candidate = candidate.clone();
+                candidate.spec.priority = Some(*priority);
+                candidate
+            }).collect();
+            let pinned: Vec<_> = all.iter().map(|(candidate, priority)| {
+                priority::imagine(candidate, Some(*priority).filter(|priority| *priority > 0))
+            }).collect();
+            let names = |candidates: &[Candidate]| -> Vec<String> {
+                outlook(candidates, None).taking_part().iter().map(|it| it.name().to_owned()).collect()
+            };
+            prop_assert_eq!(names(&native), names(&pinned));
+            prop_assert_eq!(winner(&native), winner(&pinned));
+            let highest = all.iter().map(|(_, priority)| *priority).max().unwrap();
+            if let Some(name) = winner(&native) {
+                let (first, priority) = all.iter().find(|(it, _)| it.name() == name).unwrap();
+                prop_assert_eq!(*priority, highest);
+                for (other, _) in all.iter().filter(|(it, priority)| *priority == highest && it.name() != name) {
+                    prop_assert!(order(first, other).is_lt());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! A candidate's priority, and how it is had on servers that know nothing of it.
+//!
+//! KEP-4355 proposes `spec.priority`: the highest above 0 wins, ties are decided by the strategy. No
+//! release has the field. What every release with coordinated election does is elect the candidate
+//! with the oldest emulation version. So a priority is **pinned** there: the emulation version is
+//! set to one that sorts before every real one, a higher priority before a lower, and among equals
+//! in the order of the true versions, which are kept in an annotation:
+//!
+//! ```text
+//! 0.0.<2147483648 - priority>-<major>.<minor>.<patch>.1           of a release
+//! 0.0.<2147483648 - priority>-<major>.<minor>.<patch>.0.<pre…>    of a pre-release
+//! ```
+//!
+//! Numeric identifiers compare as numbers, and 0 before 1 keeps a pre-release before its release.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::{candidate::Candidate, time::ServerTime, version::Version};
+
+/// The priority as it was asked for; what counts is the pin itself.
+pub const PRIORITY: &str = "kubectl-lease.dev/priority";
+/// When it should be cleared.
+pub const EXPIRES: &str = "kubectl-lease.dev/priority-expires";
+/// The emulation version that the component gave itself.
+pub const ORIGINAL: &str = "kubectl-lease.dev/original-emulation-version";
+
+const ABOVE_ALL: u64 = 1 << 31;
+
+/// How a priority is had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum How {
+    /// By the field of the API.
+    Native,
+    /// By the emulation version.
+    Pinned,
+}
+
+/// A candidate's priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Priority {
+    pub value: i32,
+    pub how: How,
+    pub expires: Option<Timestamp>,
+}
+
+impl Priority {
+    /// The priority of a candidate, if it has one.
+    pub fn of(candidate: &Candidate) -> Option<Self> {
+        let annotations = &candidate.metadata.annotations;
+        let expires = annotations.get(EXPIRES).and_then(|time| time.parse().ok());
+        if let Some(value) = candidate.spec.priority.filter(|value| *value > 0) {
+            return Some(Self { value, how: How::Native, expires });
+        }
+        annotations.get(ORIGINAL)?;
+        let value = pinned(&candidate.spec.emulation_version)?;
+        Some(Self { value, how: How::Pinned, expires })
+    }
+
+    /// Whether it should have been cleared by now.
+    pub fn is_overdue(&self, now: ServerTime) -> bool {
+        self.expires.is_some_and(|expires| expires <= now.0)
+    }
+}
+
+/// Whether anything of ours is left on a candidate, in force or not.
+pub fn is_marked(candidate: &Candidate) -> bool {
+    let annotations = &candidate.metadata.annotations;
+    candidate.spec.priority.is_some_and(|value| value != 0)
+        || [PRIORITY, EXPIRES, ORIGINAL].iter().any(|name| annotations.contains_key(*name))
+}
+
+/// The emulation version that the component gave itself.
+pub fn true_emulation_version(candidate: &Candidate) -> &str {
+    let version = &candidate.spec.emulation_version;
+    match candidate.metadata.annotations.get(ORIGINAL) {
+        Some(original) if pinned(version).is_some() => original,
+        _ => version,
+    }
+}
+
+/// The emulation version that stands for a priority; `None` for a version that cannot be read.
+pub fn pin(value: i32, original: &str) -> Option<String> {
+    let version = Version::parse(original)?;
+    let (major, minor, patch, pre) = version.parts();
+    let rank = ABOVE_ALL - u64::try_from(value).ok().filter(|value| *value > 0)?;
+    let end = if pre.is_empty() { "1".to_owned() } else { format!("0.{pre}") };
+    Some(format!("0.0.{rank}-{major}.{minor}.{patch}.{end}"))
+}
+
+/// The priority that an emulation version stands for, if it is a pin.
+fn pinned(version: &str) -> Option<i32> {
+    let version = Version::parse(version)?;
+    let (0, 0, rank @ 1.., pre) = version.parts() else { return None };
+    // Three numbers, and whether it was a release.
+    (pre.split('.').count() >= 4).then_some(())?;
+    i32::try_from(ABOVE_ALL.checked_sub(rank)?).ok().filter(|value| *value > 0)
+}
+
+/// A candidate as it would be with this priority, or without one: to see what would follow.
+#[must_use]
+pub fn imagine(candidate: &Candidate, value: Option<i32>) -> Candidate {
+    let mut imagined = candidate.clone();
+    let original = true_emulation_version(candidate).to_owned();
+    imagined.spec.priority = None;
+    imagined.metadata.annotations.remove(ORIGINAL);
+    match value.and_then(|value| pin(value, &original)) {
+        Some(pin) => {
+            imagined.spec.emulation_version = pin;
+            imagined.metadata.annotations.insert(ORIGINAL.to_owned(), original);
+        }
+        None => imagined.spec.emulation_version = original,
+    }
+    imagined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn candidate(emulation: &str) -> Candidate {
+        let mut candidate = Candidate::default();
+        emulation.clone_into(&mut candidate.spec.emulation_version);
+        candidate
+    }
+
+    #[test]
+    fn a_pin_keeps_what_it_stands_for() {
+        for (value, original, pin_) in [
+            (100, "1.37.0", "0.0.2147483548-1.37.0.1"),
+            (1, "1.37.0", "0.0.2147483647-1.37.0.1"),
+            (i32::MAX, "1.37.0", "0.0.1-1.37.0.1"),
+            (5, "1.38.0-alpha.2+abc", "0.0.2147483643-1.38.0.0.alpha.2"),
+            (5, "v1.37", "0.0.2147483643-1.37.0.1"),
+        ] {
+            assert_eq!(pin(value, original).as_deref(), Some(pin_));
+            let pinned = imagine(&candidate(original), Some(value));
+            let priority = Priority::of(&pinned).unwrap();
+            assert_eq!((priority.value, priority.how, priority.expires), (value, How::Pinned, None));
+            assert_eq!(true_emulation_version(&pinned), original);
+            assert_eq!(imagine(&pinned, None), candidate(original));
+            // Another priority over a pin begins with the true version, not with the pin.
+            assert_eq!(imagine(&pinned, Some(7)), imagine(&candidate(original), Some(7)));
+        }
+        for (value, original) in [(0, "1.37.0"), (-1, "1.37.0"), (1, "one"), (1, "")] {
+            assert_eq!(pin(value, original), None);
+        }
+    }
+
+    #[test]
+    fn what_is_no_pin_of_ours_is_no_priority() {
+        for version in
+            ["1.37.0", "0.0.1", "0.0.1-alpha", "0.1.5-1.2.3.1", "0.0.2147483648-1.2.3.1", "0.0.0-1.2.3.1"]
+        {
+            let mut other = candidate(version);
+            other.metadata.annotations.insert(ORIGINAL.into(), "1.37.0".into());
+            assert_eq!(Priority::of(&other), None, "{version}");
+            assert_eq!(true_emulation_version(&other), version, "the annotation is stale");
+            assert!(is_marked(&other));
+        }
+        assert_eq!(Priority::of(&candidate("0.0.1-1.37.0.1")), None, "without the annotation");
+        let mut native = candidate("1.37.0");
+        for (field, priority) in [(Some(3), Some(3)), (Some(0), None), (Some(-3), None), (None, None)] {
+            native.spec.priority = field;
+            assert_eq!(Priority::of(&native).map(|priority| priority.value), priority);
+        }
+    }
+
+    #[test]
+    fn a_priority_is_overdue_from_its_end_on() {
+        let mut it = imagine(&candidate("1.37.0"), Some(1));
+        it.metadata.annotations.insert(EXPIRES.into(), "2026-01-02T03:04:05Z".into());
+        let priority = Priority::of(&it).unwrap();
+        for (now, overdue) in [("2026-01-02T03:04:04Z", false), ("2026-01-02T03:04:05Z", true)] {
+            assert_eq!(priority.is_overdue(ServerTime(now.parse().unwrap())), overdue);
+        }
+        it.metadata.annotations.insert(EXPIRES.into(), "tomorrow".into());
+        assert_eq!(Priority::of(&it).unwrap().expires, None);
+    }
+
+    fn version() -> impl Strategy<Value = String> {
+        let pre = prop_oneof![
+            Just(String::new()),
+            "(alpha|beta|rc)\\.[0-9]".prop_map(|pre| format!("-{pre}")),
+            (0_u32..20).prop_map(|n| format!("-{n}")),
+        ];
+        (0_u32..3, 0_u32..40, 0_u32..3, pre).prop_map(|(a, b, c, pre)| format!("{a}.{b}.{c}{pre}"))
+    }
+
+    proptest! {
+        /// Pins sort as the proposal sorts priorities: the higher first, then by the true version.
+        #[test]
+        fn pins_sort_as_priorities_do(
+            a in 1..=i32::MAX, b in 1..=i32::MAX, same in any::<bool>(), x in version(), y in version(),
+        ) {
+            let b = if same { a } else { b };
+            let read = |text: &str| Version::parse(text).unwrap();
+            let pins = [pin(a, &x).unwrap(), pin(b, &y).unwrap()].map(|pin| read(&pin));
+            let wanted = b.cmp(&a).then(read(&x).cmp(&read(&y)));
+            prop_assert_eq!(pins[0].cmp(&pins[1]), wanted);
+            prop_assert!(pins[0] > Version::ZERO, "the API refuses a version of zero");
+            // Every version that Kubernetes was ever released with comes after.
+            prop_assert!(pins[0] < read("0.1.0"));
+        }
+    }
+}
