@@ -7,10 +7,11 @@
 
 use std::{collections::BTreeSet, ops::ControlFlow, sync::Arc, time::Duration};
 
+use jiff::SignedDuration;
 use tokio::time::Instant;
 
 use super::{
-    check_right, dry_run_note, interrupted,
+    check_right, count, dry_run_note, interrupted,
     maint::{
         claims,
         run::{RELEASE, term},
@@ -163,7 +164,9 @@ impl Seen {
     fn heard(&self, cluster: &Cluster) -> String {
         let heartbeat = self.node.value.heartbeat(self.lease());
         heartbeat.map_or("never heard of".to_owned(), |time| {
-            format!("last heartbeat {} ago", age(cluster.server_time().since(time)))
+            // A node's clock may be ahead.
+            let ago = cluster.server_time().since(time).max(SignedDuration::ZERO);
+            format!("last heartbeat {} ago", age(ago))
         })
     }
 }
@@ -326,7 +329,7 @@ async fn act(
     match args.wait {
         None => printer.note(&format!(
             "pod GC deletes the {} there within a minute; 'kubectl lease partitions {} -w' shows it",
-            pods(going),
+            count(going, "pod"),
             args.node
         )),
         Some(limit) => emptied(args, limit, cluster, printer).await?,
@@ -378,19 +381,19 @@ async fn emptied(
         if left.is_empty() {
             return ControlFlow::Break(());
         }
-        line.say(printer, &format!("waiting for pod GC, {} left on {}", pods(left.len()), args.node), "");
+        line.say(
+            printer,
+            &format!("waiting for pod GC, {} left on {}", count(left.len(), "pod"), args.node),
+            "",
+        );
         ControlFlow::Continue(None)
     })
     .await?;
     drop(line);
     if !empty {
         return Err(Error::TimedOut {
-            message: format!("{} still there on {}", pods(left.len()), args.node),
+            message: format!("{} still there on {}", count(left.len(), "pod"), args.node),
         });
     }
     printer.done(&format!("{} is let go of: its pods are gone", args.node))
-}
-
-fn pods(count: usize) -> String {
-    if count == 1 { "1 pod".to_owned() } else { format!("{count} pods") }
 }

@@ -87,6 +87,11 @@ async fn interrupted() -> Error {
     Error::Interrupted
 }
 
+/// So many of something, as a person would say it.
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
 /// Nobody is asked about what they may not do.
 async fn check_right(verb: &'static str, resource: Resource, at: &Address, cluster: &Cluster) -> Result<()> {
     match cluster.may(verb, resource, at).await {

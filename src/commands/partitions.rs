@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    evidence,
+    count, evidence,
     watching::{self, View},
 };
 use crate::{
@@ -63,7 +63,7 @@ pub async fn run(args: &Partitions, cluster: &Cluster, printer: &mut Printer) ->
         (_, []) if !documents => {
             let line = match which.node {
                 Some(node) => format!("{node} is heard of: no partition"),
-                None => format!("no partitions: all of {} nodes are heard of", found.nodes.len()),
+                None => format!("no partitions: {} heard of", count(found.nodes.len(), "node")),
             };
             if listing.output == Format::Name {
                 printer.note(&line);
@@ -319,8 +319,7 @@ impl Partition {
         let worst = self.worst().map_or_else(String::new, |risk| format!(", risk {} at worst", risk.word()));
         match self.pods.len() {
             0 => "no pods there".to_owned(),
-            1 => format!("1 pod stranded{worst}"),
-            count => format!("{count} pods stranded{worst}"),
+            pods => format!("{} stranded{worst}", count(pods, "pod")),
         }
     }
 }
@@ -579,6 +578,6 @@ impl View for Watched<'_> {
 
     fn summary(&self, items: &[Partition]) -> String {
         let stranded: usize = items.iter().map(|item| item.pods.len()).sum();
-        format!("{} nodes not heard of, {stranded} pods stranded", items.len())
+        format!("{} not heard of, {} stranded", count(items.len(), "node"), count(stranded, "pod"))
     }
 }

@@ -379,7 +379,8 @@ fn evidence(
     let mut lines = Vec::new();
     let name = &pod.spec.node_name;
     let phase = if pod.status.phase.is_empty() { "phase unknown" } else { &pod.status.phase };
-    let ago = |time: jiff::Timestamp| age(now.since(time));
+    // A node's clock may be ahead.
+    let ago = |time: jiff::Timestamp| age(now.since(time).max(SignedDuration::ZERO));
     let mut state = match (pod.terminating(now), pod.overdue(now)) {
         (Some(since), Some(overdue)) if overdue > SignedDuration::ZERO => format!(
             "Terminating for {}, {} beyond its grace of {}",

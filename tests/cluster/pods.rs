@@ -1,22 +1,32 @@
 //! `partitions`, `force-delete` and `fence`, on a real control plane with pod GC and the
 //! controllers of stateful and replica sets at work. Nodes are objects that the tests write; there is no kubelet.
 
-use std::time::Duration;
+use std::{
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use kubectl_lease::{
     cli::Connection,
-    cluster::{Cluster, PODS, Query, config},
+    cluster::{Cluster, Object, PODS, Query, config},
     domain::pod::Pod,
 };
 use serde_json::{Value, json};
 
 use crate::{
-    harness::{User, random},
+    harness::{
+        User,
+        faults::{Fault, FaultProxy},
+        random,
+    },
     plugin::{Plugin, wait_for},
     shared,
 };
 
 const SOON: Duration = Duration::from_secs(10);
+/// The controllers begin when one of them has been elected.
+const CONTROLLED: Duration = Duration::from_secs(60);
 /// Pod GC looks every 20 seconds.
 const COLLECTED: Duration = Duration::from_secs(55);
 
@@ -103,7 +113,7 @@ fn owned_pod(kind: &str, namespace: &str, node: &str) -> String {
         let path = "jsonpath={.items[*].metadata.name}";
         shared().kubectl(&["get", "pods", "-n", namespace, "-l", "app=set", "-o", path])
     };
-    wait_for("its pod", SOON, || !names().is_empty(), String::new);
+    wait_for("its pod", CONTROLLED, || !names().is_empty(), String::new);
     names()
 }
 
@@ -229,6 +239,8 @@ fn risks_follow_the_evidence() {
         let name = owned_pod("ReplicaSet", &namespace, &dead);
         (namespace, name)
     };
+    // It lives on, however long the rest has taken.
+    write_node(&alive, 1, "True");
     for (namespace, name, risk, told) in [
         (&namespace, stateful.as_str(), "high", "kubectl lease force-delete pod set-0 -n"),
         (&stateless.0, &stateless.1, "low", "two at once do no harm"),
@@ -412,7 +424,8 @@ fn the_safe_way_keeps_budgets_and_grace() {
     let grace =
         ["get", "pod", "web", "-n", &namespace, "-o", "jsonpath={.metadata.deletionGracePeriodSeconds}"];
     assert_eq!(shared().kubectl(&grace), "30");
-    wait_for("the budget to know its pod", SOON, || healthy() == "1", healthy);
+    wait_for("the budget to know its pod", CONTROLLED, || healthy() == "1", healthy);
+    write_node(&node, 1, "True");
     plugin()
         .run(&["force-delete", "kept", "-n", &namespace, "--safe", "--confirm"])
         .expect(4)
@@ -548,7 +561,7 @@ fn partitions_are_listed_with_what_is_stranded() {
     let outcome = plugin().run(&["partitions", &alive, "--exit-code"]).expect(0);
     assert_eq!(outcome.stdout, format!("{alive} is heard of: no partition\n"));
     let outcome = plugin().run(&["partitions", "-l", &format!("test={alive}"), "--exit-code"]).expect(0);
-    assert_eq!(outcome.stdout, "no partitions: all of 1 nodes are heard of\n");
+    assert_eq!(outcome.stdout, "no partitions: 1 node heard of\n");
     plugin().run(&["partitions", "no-such-node"]).expect(3).says("there is no node 'no-such-node'");
     Plugin::new(shared().kubeconfig(User::Nobody, 0)).run(&["partitions"]).expect(7);
 }
@@ -599,23 +612,31 @@ fn a_list_in_pages_is_whole() {
     let namespace = namespace();
     let pods: Vec<Value> = (0..5).map(|n| pod(&namespace, &format!("web-{n}"), "")).collect();
     shared().apply(&json!({ "apiVersion": "v1", "kind": "List", "items": pods }));
-    let flags = Connection { kubeconfig: Some(shared().kubeconfig(User::Admin, 0)), ..Connection::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let names = |page: u32, wanted: &dyn Fn(&Pod) -> bool| -> Vec<String> {
+    let names = |kubeconfig: &Path, page: u32, wanted: &dyn Fn(&Pod) -> bool| -> Vec<String> {
+        let flags = Connection { kubeconfig: Some(kubeconfig.to_owned()), ..Connection::default() };
         runtime.block_on(async {
             let cluster = Cluster::new(config::load(&flags).unwrap(), None).await.unwrap();
             let query = Query { page: Some(page), ..Query::new(PODS).namespace(&namespace) };
             let list = cluster.sift(&query, wanted).await.unwrap();
-            list.items
-                .iter()
-                .map(|pod| pod.document(PODS)["metadata"]["name"].as_str().unwrap().to_owned())
-                .collect()
+            let name =
+                |pod: &Object<Pod>| pod.document(PODS)["metadata"]["name"].as_str().unwrap().to_owned();
+            list.items.iter().map(name).collect()
         })
     };
+    let kubeconfig = shared().kubeconfig(User::Admin, 0);
+    let all = ["web-0", "web-1", "web-2", "web-3", "web-4"];
     for page in [1, 2, 5, 500] {
-        assert_eq!(names(page, &|_| true), ["web-0", "web-1", "web-2", "web-3", "web-4"], "{page}");
-        assert_eq!(names(page, &|pod| pod.metadata.name != "web-2").len(), 4, "{page}");
+        assert_eq!(names(&kubeconfig, page, &|_| true), all, "{page}");
+        assert_eq!(names(&kubeconfig, page, &|pod| pod.metadata.name != "web-2").len(), 4, "{page}");
     }
+    // Its beginning is forgotten on the way: it begins anew.
+    let forgotten = AtomicBool::new(false);
+    let proxy = FaultProxy::start(shared(), move |_, path| {
+        let page_two = path.contains("continue=");
+        if page_two && !forgotten.swap(true, Ordering::Relaxed) { Fault::Refuse(410) } else { Fault::None }
+    });
+    assert_eq!(names(&proxy.kubeconfig, 2, &|_| true), all);
 }
 
 #[test]
