@@ -23,8 +23,10 @@ use crate::{
     },
     domain::{
         duration::age,
+        lease::Lease,
+        node::Contact,
         pod::Pod,
-        risk::{Assessment, Futile, Risk},
+        risk::{Assessment, Futile, Risk, Surroundings},
         safer::Safe,
         time::ServerTime,
     },
@@ -79,8 +81,17 @@ async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Pr
     }
     // All are judged and asked about before any is touched.
     let mut choices = Vec::new();
+    let mut asked = false;
     for one in &judged {
-        choices.push(choose(args, one)?);
+        choices.push(choose(args, one, &mut asked)?);
+    }
+    if asked {
+        // A person takes time to think, and the world goes on meanwhile.
+        let values: Vec<&Pod> = judged.iter().map(|one| &*one.pod.value).collect();
+        let later = evidence::around(cluster, &values).await?;
+        for one in &judged {
+            still_so(one, &around, &later, cluster.server_time())?;
+        }
     }
     let who = who.map_or_else(|| "an unknown user".to_owned(), |who| who.to_string());
     let mut failure: Option<Error> = None;
@@ -97,6 +108,26 @@ async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Pr
         }
     }
     failure.map_or(Ok(ExitCode::Done), Err)
+}
+
+/// Whether what was shown of the pod's surroundings still holds. The pod itself is the server's to
+/// compare.
+fn still_so(one: &Judged, shown: &Surroundings, later: &Surroundings, now: ServerTime) -> Result<()> {
+    let (name, node) = (one.pod.value.full_name(), &one.pod.value.spec.node_name);
+    let heard = |around: &Surroundings| around.heartbeat(node).and_then(Lease::renewed);
+    let was_alive = one.assessment.contact.is_some_and(Contact::is_alive);
+    if !was_alive && heard(shown) != heard(later) {
+        return Err(Error::LostRace {
+            message: format!("{node} was heard of meanwhile: nothing was deleted"),
+        });
+    }
+    let risk = Assessment::of(&one.pod.value, later, now).risk;
+    if risk > one.assessment.risk {
+        let message =
+            format!("the risk of force-deleting {name} has become {}: nothing was deleted", risk.word());
+        return Err(Error::LostRace { message });
+    }
+    Ok(())
 }
 
 /// The pods that are meant.
@@ -236,8 +267,8 @@ fn safe_word(way: Safe) -> &'static str {
     }
 }
 
-/// What the user wants done; an error if that is nothing.
-fn choose(args: &ForceDelete, one: &Judged) -> Result<Choice> {
+/// What the user wants done; an error if that is nothing. `asked` is set if it took a question.
+fn choose(args: &ForceDelete, one: &Judged, asked: &mut bool) -> Result<Choice> {
     let name = one.pod.value.full_name();
     let Assessment { risk, futile, reasons, safer, .. } = &one.assessment;
     if args.safe {
@@ -294,6 +325,7 @@ fn choose(args: &ForceDelete, one: &Judged) -> Result<Choice> {
         Some(phrase) => format!("Type '{phrase}' to force-delete {name}{or_safe}; Enter stops"),
         None => format!("Force-delete {name}? 'y'{or_safe}; Enter stops"),
     };
+    *asked = true;
     let answer = prompt::answer(&question)?;
     let yes = match &phrase {
         Some(phrase) => answer == *phrase,

@@ -148,6 +148,12 @@ fn a_stateful_pod_of_a_silent_node_takes_the_phrase_and_the_replacement_is_shown
             .says("hint: --confirm --i-have-fenced");
     }
     let args = ["force-delete", "pod", &name, "-n", &namespace, "--reason", "it burnt"];
+    // The node is heard of while the question is being answered.
+    let mut terminal = plugin().start_on_terminal(&args, 40, 200);
+    terminal.until("the question", SOON, |screen| screen.contains(&format!("Type '{node} is off'")));
+    write_node(&node, 300, "Unknown");
+    terminal.types(&format!("{node} is off\r"));
+    assert_eq!(terminal.wait(), 5, "{}", terminal.screen());
     for (typed, code) in
         [("\r", 6), ("y\r", 6), (&*format!("{name}\r"), 6), (&*format!("{node} is off\r"), 0)]
     {
