@@ -11,7 +11,7 @@ use clap::{
 };
 
 use crate::{
-    domain::{deadline::SHORTEST, duration},
+    domain::{deadline::SHORTEST, duration, lease::is_object_name},
     output::Format,
 };
 
@@ -348,8 +348,7 @@ Examples:
 ///   late       two thirds of its duration without a renewal: client-go gives up about now
 ///   expired    its time has run out
 ///   released   nobody holds it
-///   ghost      no pod and no node is called what the holder calls itself, and it has expired or is
-///              named like a pod
+///   ghost      it has expired, and no pod and no node is called what the holder calls itself
 ///   unknown    has a holder, but no renewal time or duration
 ///
 /// PROCESS is a guess: most holders call themselves <host name>_<uuid>, and in a pod the host name
@@ -935,15 +934,8 @@ fn kept_duration(text: &str) -> Result<Duration, String> {
 
 /// A name that the API could give an object: it becomes part of a URL.
 fn object_name(name: &str) -> Result<String, String> {
-    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
     let name = name.strip_prefix("node/").unwrap_or(name);
-    let edges = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    if name.is_empty()
-        || name.len() > 253
-        || !name.chars().all(fits)
-        || !name.starts_with(edges)
-        || !name.ends_with(edges)
-    {
+    if !is_object_name(name) {
         return Err("not a name that an object can have: lower case letters, digits, '-' and '.'".into());
     }
     Ok(name.to_owned())

@@ -23,6 +23,9 @@ pub const LEASES: Resource =
 
 pub const NODES: Resource = Resource { group: "", version: "v1", plural: "nodes", kind: "Node" };
 
+pub const NAMESPACES: Resource =
+    Resource { group: "", version: "v1", plural: "namespaces", kind: "Namespace" };
+
 pub const PODS: Resource = Resource { group: "", version: "v1", plural: "pods", kind: "Pod" };
 
 pub const EVENTS: Resource = Resource { group: "", version: "v1", plural: "events", kind: "Event" };

@@ -13,7 +13,7 @@ use crate::{
         candidate::Candidate,
         lease::{Lease, Metadata},
         node::HEARTBEATS,
-        priority::{self, EXPIRES, ORIGINAL, PRIORITY, Priority},
+        priority::{self, EXPIRES, How, ORIGINAL, PRIORITY, Priority},
     },
     error::{Error, Result},
 };
@@ -116,24 +116,37 @@ impl Cluster {
         self.patch(resource, &address(before), &patch, writing).await
     }
 
-    /// Gives a candidate a priority in the way that this server honours, or takes it away again.
-    /// What is returned is how the server has it.
+    /// How this server would have a priority of this candidate; nothing is written.
+    pub async fn priority_by(&self, resource: Resource, candidate: &Candidate, value: i32) -> Result<How> {
+        let patch = json!({ "spec": { "priority": value } });
+        let writing = Writing { dry_run: true, ..Writing::default() };
+        match self.patch::<Candidate>(resource, &address(candidate), &patch, &writing).await {
+            Ok(after) if after.value.spec.priority == Some(value) => Ok(How::Native),
+            // It knows the field and does not keep it, as with a feature that is off.
+            Ok(_) => Ok(How::Pinned),
+            Err(error) if is_unknown_field(&error) => Ok(How::Pinned),
+            Err(error) if error.is_not_found() => Err(vanished(candidate)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives a candidate a priority in this way, or takes it away again. What is returned is how the
+    /// server has it.
     pub async fn set_priority(
         &self,
         resource: Resource,
         before: &Candidate,
-        wish: Option<&Wish>,
+        wish: Option<(&Wish, How)>,
         writing: &Writing,
     ) -> Result<Object<Candidate>> {
-        let Some(wish) = wish else { return self.clear_priority(resource, before, writing).await };
-        match self.set_natively(resource, before, wish, writing).await {
-            Ok(after) if after.value.spec.priority == Some(wish.value) => Ok(after),
-            // It knows the field and does not keep it, as with a feature that is off.
-            Ok(after) if !writing.dry_run => self.pin(resource, &after.value, wish, writing).await,
-            Ok(_) => self.pin(resource, before, wish, writing).await,
-            Err(error) if is_unknown_field(&error) => self.pin(resource, before, wish, writing).await,
-            Err(error) => Err(error),
-        }
+        let after = match wish {
+            None => return self.clear_priority(resource, before, writing).await,
+            Some((wish, How::Pinned)) => self.pin(resource, before, wish, writing).await?,
+            Some((wish, How::Native)) => self.set_natively(resource, before, wish, writing).await?,
+        };
+        let wanted = wish.map(|(wish, _)| wish.value);
+        let kept = Priority::of(&after.value).map(|priority| priority.value) == wanted;
+        kept.then_some(after).ok_or_else(|| self.dropped(before))
     }
 
     async fn set_natively(
@@ -145,13 +158,10 @@ impl Cluster {
     ) -> Result<Object<Candidate>> {
         let mut spec = unpinned(before);
         spec.insert("priority".into(), wish.value.into());
-        let patch = json!({
-            "metadata": marked(before, None, None, wish.expires),
-            "spec": spec,
-        });
+        let patch = json!({ "metadata": marked(before, None, None, wish.expires), "spec": spec });
         let at = address(before);
         let written: Object<Candidate> = self.patch(resource, &at, &patch, writing).await?;
-        if writing.dry_run || written.value.spec.priority != Some(wish.value) {
+        if writing.dry_run {
             return Ok(written);
         }
         // The answer to a write is not yet what was kept.
@@ -165,7 +175,7 @@ impl Cluster {
         wish: &Wish,
         writing: &Writing,
     ) -> Result<Object<Candidate>> {
-        let original = priority::true_emulation_version(before);
+        let original = &*priority::true_emulation_version(before);
         let pin = priority::pin(wish.value, original).ok_or_else(|| Error::Refused {
             message: format!("{} has no emulation version that could be pinned", before.name()),
             hint: None,
@@ -174,9 +184,7 @@ impl Cluster {
             "metadata": marked(before, Some(wish.value), Some(original), wish.expires),
             "spec": { "emulationVersion": pin },
         });
-        let after: Object<Candidate> = self.patch(resource, &address(before), &patch, writing).await?;
-        let kept = Priority::of(&after.value).is_some_and(|priority| priority.value == wish.value);
-        kept.then_some(after).ok_or_else(|| self.dropped(before))
+        self.patch(resource, &address(before), &patch, writing).await
     }
 
     async fn clear_priority(
@@ -233,7 +241,7 @@ fn unpinned(before: &Candidate) -> Map<String, Value> {
     let original = priority::true_emulation_version(before);
     let mut spec = Map::new();
     if original != before.spec.emulation_version {
-        spec.insert("emulationVersion".into(), original.into());
+        spec.insert("emulationVersion".into(), original.into_owned().into());
     }
     spec
 }

@@ -34,7 +34,7 @@ use kube::client::Body;
 
 use self::credential::TokenSource;
 pub use self::{
-    api::{ATTACHMENTS, BUDGETS, CLAIMS, DISKS, EVENTS, LEASES, NODES, PODS, Query, Resource},
+    api::{ATTACHMENTS, BUDGETS, CLAIMS, DISKS, EVENTS, LEASES, NAMESPACES, NODES, PODS, Query, Resource},
     object::{List, Object, Readable},
 };
 use crate::{

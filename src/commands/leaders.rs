@@ -9,7 +9,7 @@ use jiff::SignedDuration;
 use serde_json::{Map, Value, json};
 
 use super::{
-    candidates::within,
+    candidates::{check_namespace, within},
     watching::{self, View},
 };
 use crate::{
@@ -57,6 +57,7 @@ pub async fn run(
                 hint: Some("'kubectl lease leaders' lists them all".into()),
             });
         }
+        check_namespace(namespace, cluster).await?;
         printer.note("there are no leader-election leases");
         if !matches!(listing.output, Format::Json | Format::Yaml) {
             return Ok(ExitCode::Done);

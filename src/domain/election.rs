@@ -29,7 +29,7 @@ use serde::Serialize;
 use super::{
     candidate::{Candidate, State},
     lease::Lease,
-    priority::Priority,
+    priority::{self, Priority},
     time::ServerTime,
     version::Version,
 };
@@ -132,8 +132,11 @@ impl Leader {
 pub enum Wrong {
     /// The lease's holder is null.
     NullHolder,
-    /// Two candidates disagree on the strategy. `silent`: only because of one that does not answer.
-    Conflict { between: [(String, String); 2], silent: bool },
+    /// Two candidates disagree on the strategy.
+    Conflict([(String, String); 2]),
+    /// Only because of candidates that do not answer is the strategy not the one that Kubernetes
+    /// follows: as long as the leader is well, nothing happens.
+    Blocked(Vec<String>),
     /// A strategy that Kubernetes leaves to another controller.
     Foreign(String),
     /// The best of all does not answer: everybody is pinged again and again until it expires.
@@ -147,7 +150,7 @@ pub enum Wrong {
     /// There are candidates, and for a while no leader.
     NobodyElected { since: Option<Timestamp> },
     /// A priority that should have been cleared.
-    Overdue { candidate: String, since: Timestamp },
+    Overdue(String),
 }
 
 /// A candidate, and what becomes of it.
@@ -189,23 +192,22 @@ impl<'a> Outlook<'a> {
                 next: false,
             })
             .collect();
+        let strategy = strategy(&with(&entries, |entry| entry.absence.is_none()));
+        if strategy == Strategy::Oldest {
+            for entry in entries.iter_mut().filter(|entry| entry.absence.is_none()) {
+                entry.absence = (!is_readable(entry.candidate)).then_some(Absence::Version);
+            }
+        }
         entries.sort_by(|a, b| {
             let absent = |entry: &Entry<'_>| entry.absence.is_some();
             let names = || a.candidate.name().cmp(b.candidate.name());
             absent(a).cmp(&absent(b)).then_with(|| order(a.candidate, b.candidate)).then_with(names)
         });
 
-        let taking_part = taking_part(&entries);
         let preferred = lease.and_then(|lease| lease.spec.preferred_holder.clone());
         let preferred = preferred.filter(|preferred| !preferred.is_empty());
-        let mut outlook = Self {
-            strategy: strategy(&taking_part),
-            rule: rule(&taking_part),
-            wrongs: Vec::new(),
-            preferred,
-            leader,
-            entries,
-        };
+        let rule = rule(&with(&entries, |entry| entry.absence.is_none()));
+        let mut outlook = Self { strategy, rule, wrongs: Vec::new(), preferred, leader, entries };
         let next = outlook.successors();
         for entry in &mut outlook.entries {
             entry.next = next.contains(entry.candidate.name());
@@ -216,19 +218,37 @@ impl<'a> Outlook<'a> {
 
     /// Who takes part, the best first.
     pub fn taking_part(&self) -> Vec<&'a Candidate> {
-        taking_part(&self.entries)
+        with(&self.entries, |entry| entry.absence.is_none())
     }
 
-    /// The one that would lead next, if there is exactly one.
+    /// The one that would lead next, if that can be told.
     pub fn next(&self) -> Option<&'a Candidate> {
         let mut next = self.entries.iter().filter(|entry| entry.next);
-        next.next().filter(|_| next.next().is_none()).map(|entry| entry.candidate)
+        next.next().filter(|_| next.next().is_none() && !self.is_tied()).map(|entry| entry.candidate)
     }
 
-    /// Whether the lead is about to move although the leader is well: there is a better one.
+    /// Whether nothing decides between the best ones.
+    pub fn is_tied(&self) -> bool {
+        self.strategy == Strategy::Oldest && self.rule == Some(Rule::Tie)
+    }
+
+    /// Whether the leader was asked to make room. Nothing takes that back: it has stopped renewing.
+    fn is_leaving(&self) -> bool {
+        let leader = self.leader.valid();
+        leader.is_some() && self.preferred.as_deref().is_some_and(|preferred| Some(preferred) != leader)
+    }
+
+    /// Whether the controller would replace a leader that is well by a better one.
+    fn is_blocked(&self) -> bool {
+        let unexpired = with(&self.entries, |entry| entry.state != State::Expired);
+        self.leader.valid().is_some() && strategy(&unexpired) != Strategy::Oldest
+    }
+
+    /// Whether the lead is about to move although the leader is well: it was asked to make room, or
+    /// there is a better one.
     pub fn is_moving(&self) -> bool {
-        let next = self.entries.iter().any(|entry| entry.next);
-        next && self.leader.valid().is_some_and(|leader| !self.is_best(leader))
+        let better = || self.leader.valid().is_some_and(|leader| !self.is_best(leader)) && !self.is_blocked();
+        self.entries.iter().any(|entry| entry.next) && (self.is_leaving() || better())
     }
 
     fn is_best(&self, name: &str) -> bool {
@@ -236,34 +256,38 @@ impl<'a> Outlook<'a> {
         equals(&all).iter().any(|candidate| candidate.name() == name)
     }
 
-    /// Who would win: of all, or of the others where the leader is the best already.
+    /// Who would win: of all, or of the others where the leader stays for as long as it lives, or is
+    /// on its way out.
     fn successors(&self) -> BTreeSet<String> {
-        let mut all = self.taking_part();
-        if let Some(leader) = self.leader.valid()
-            && self.is_best(leader)
-        {
-            all.retain(|candidate| candidate.name() != leader);
-        }
-        if strategy(&all) != Strategy::Oldest {
+        let leader = self.leader.valid();
+        let out = leader.filter(|leader| self.is_best(leader) || self.is_leaving() || self.is_blocked());
+        let stays = |entry: &Entry<'_>| out != Some(entry.candidate.name());
+        // Who cannot be elected has a say in the strategy.
+        let voting = |entry: &Entry<'_>| matches!(entry.absence, None | Some(Absence::Version));
+        if strategy(&with(&self.entries, |entry| voting(entry) && stays(entry))) != Strategy::Oldest {
             return BTreeSet::new();
         }
-        equals(&all).iter().map(|candidate| candidate.name().to_owned()).collect()
+        let others =
+            with(&self.entries, |entry| voting(entry) && stays(entry) && is_readable(entry.candidate));
+        equals(&others).iter().map(|candidate| candidate.name().to_owned()).collect()
     }
 
     fn look_for_wrongs(&self, lease: Option<&Lease>, now: ServerTime) -> Vec<Wrong> {
         let mut wrongs = Vec::new();
-        if self.leader == Leader::Null {
+        // For a strategy of somebody else's the controller itself makes such leases.
+        if self.leader == Leader::Null && !matches!(self.strategy, Strategy::Foreign(_)) {
             wrongs.push(Wrong::NullHolder);
         }
         let unexpired: Vec<_> = self.entries.iter().filter(|entry| entry.state != State::Expired).collect();
-        let candidates: Vec<_> = unexpired.iter().map(|entry| entry.candidate).collect();
-        match (&self.strategy, strategy(&candidates)) {
-            (Strategy::Conflict(between), _) => {
-                wrongs.push(Wrong::Conflict { between: between.clone(), silent: false });
+        match &self.strategy {
+            Strategy::Conflict(between) => wrongs.push(Wrong::Conflict(between.clone())),
+            Strategy::Foreign(name) => wrongs.push(Wrong::Foreign(name.clone())),
+            Strategy::Oldest if self.is_blocked() => {
+                let silent = unexpired.iter().filter(|entry| entry.absence.is_some());
+                let other = silent.filter(|entry| !entry.candidate.strategies().contains(&OLDEST));
+                wrongs.push(Wrong::Blocked(other.map(|entry| entry.candidate.name().to_owned()).collect()));
             }
-            (_, Strategy::Conflict(between)) => wrongs.push(Wrong::Conflict { between, silent: true }),
-            (Strategy::Foreign(name), _) => wrongs.push(Wrong::Foreign(name.clone())),
-            _ => {}
+            Strategy::Oldest | Strategy::None => {}
         }
         let coordinated = matches!(self.strategy, Strategy::Oldest);
         let best = unexpired.iter().filter(|entry| entry.absence != Some(Absence::Version));
@@ -300,31 +324,30 @@ impl<'a> Outlook<'a> {
             }
         }
         wrongs.extend(self.entries.iter().filter_map(|entry| {
-            let priority = Priority::of(entry.candidate).filter(|priority| priority.is_overdue(now))?;
-            Some(Wrong::Overdue { candidate: entry.candidate.name().to_owned(), since: priority.expires? })
+            let overdue = priority::is_overdue(entry.candidate, now);
+            overdue.then(|| Wrong::Overdue(entry.candidate.name().to_owned()))
         }));
         wrongs
     }
 }
 
-fn taking_part<'a>(entries: &[Entry<'a>]) -> Vec<&'a Candidate> {
-    entries.iter().filter(|entry| entry.absence.is_none()).map(|entry| entry.candidate).collect()
+fn with<'a>(entries: &[Entry<'a>], wanted: impl Fn(&Entry<'a>) -> bool) -> Vec<&'a Candidate> {
+    entries.iter().filter(|entry| wanted(entry)).map(|entry| entry.candidate).collect()
+}
+
+/// Whether a candidate can be elected by its versions.
+fn is_readable(candidate: &Candidate) -> bool {
+    let readable = |text: &str| Version::parse(text).is_some();
+    readable(&candidate.spec.emulation_version) && readable(&candidate.spec.binary_version)
 }
 
 fn absence(candidate: &Candidate, leader: &Leader, now: ServerTime) -> Option<Absence> {
-    let readable = |text: &str| Version::parse(text).is_some();
-    let oldest = candidate.strategies().contains(&OLDEST);
     match candidate.state(now) {
         State::Expired => Some(Absence::Expired),
         State::Stale if candidate.owes_an_answer() => Some(Absence::Silent),
         State::Stale => Some(Absence::Overdue),
         // It may still answer, but it was not there before.
         State::Pending if candidate.is_overdue(now) => Some(Absence::Overdue),
-        _ if oldest
-            && !(readable(&candidate.spec.emulation_version) && readable(&candidate.spec.binary_version)) =>
-        {
-            Some(Absence::Version)
-        }
         // It was pinged since, or renewed: it is there. Otherwise a leader that lets go of its lease
         // has ended, or is about to.
         _ => match leader {
@@ -431,7 +454,7 @@ fn preferred_by_all(candidates: &[&Candidate]) -> Strategy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{lease::Metadata, priority};
+    use crate::domain::{lease::Metadata, priority::How};
     use k8s_openapi::{api::coordination::v1::LeaseSpec, apimachinery::pkg::apis::meta::v1::MicroTime};
     use proptest::prelude::{Just, Strategy as _, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
@@ -519,7 +542,8 @@ mod tests {
             let mut pinned = plain.clone();
             for (n, (.., value)) in rows.iter().enumerate() {
                 native[n].spec.priority = Some(*value);
-                pinned[n] = priority::imagine(&plain[n], Some(*value).filter(|value| *value > 0));
+                pinned[n] =
+                    priority::imagine(&plain[n], Some(*value).filter(|value| *value > 0), How::Pinned);
             }
             assert_eq!(winner(&native).as_deref(), Some(leader), "{name}, native");
             assert_eq!(winner(&pinned).as_deref(), Some(leader), "{name}, pinned");
@@ -553,7 +577,7 @@ mod tests {
             (
                 vec![
                     candidate("a", "1.37.1", "1.37.0", 9),
-                    priority::imagine(&candidate("b", "1.37.1", "1.37.0", 5), Some(1)),
+                    priority::imagine(&candidate("b", "1.37.1", "1.37.0", 5), Some(1), How::Pinned),
                 ],
                 Some(Rule::Priority),
                 Some("b"),
@@ -621,6 +645,13 @@ mod tests {
         assert_eq!(next(&all, Some(&held_by("a", 20))).as_deref(), Some("b"), "the best is gone");
         assert_eq!(next(&all, Some(&held_by("a", 40))).as_deref(), Some("a"), "the best renewed since");
         assert_eq!(next(&all[..1], Some(&held_by("a", 1))), None, "nobody else is there");
+        // Asked to make room, it stops renewing, and nothing takes that back.
+        let mut leaving = held_by("a", 1);
+        leaving.spec.preferred_holder = Some("c".into());
+        assert!(outlook(&all, Some(&leaving)).is_moving());
+        assert_eq!(next(&all, Some(&leaving)).as_deref(), Some("b"), "the best of the others");
+        leaving.spec.preferred_holder = Some("a".into());
+        assert!(!outlook(&all, Some(&leaving)).is_moving());
         assert!(outlook(&all, Some(&held_by("b", 1))).is_moving());
         assert!(!outlook(&all, Some(&held_by("a", 1))).is_moving());
         assert!(!outlook(&all, Some(&held_by("a", 40))).is_moving());
@@ -651,6 +682,45 @@ mod tests {
             if wanted != Strategy::Oldest {
                 assert_eq!(winner(&candidates), None);
             }
+        }
+    }
+
+    /// As long as the leader is well the controller asks all that have not expired for their
+    /// strategy, whether they answer or not.
+    #[test]
+    fn a_silent_candidate_with_another_strategy_keeps_the_leader() {
+        let mut all = [
+            candidate("a", "1.37.1", "1.36.0", 30),
+            candidate("b", "1.37.1", "1.37.0", 20),
+            candidate("dead", "1.38.0", "1.38.0", 10),
+        ];
+        all[2].spec.strategy = "x.io/y".into();
+        all[2].spec.ping_time = Some(ago(6));
+        let blocked = outlook(&all, Some(&held_by("b", 1)));
+        assert!(!blocked.is_moving());
+        assert_eq!(blocked.next().map(Candidate::name), Some("a"), "when the leader goes");
+        assert_eq!(blocked.wrongs, [Wrong::Blocked(vec!["dead".into()])]);
+        assert_eq!(next(&all, Some(&held_by("b", 40))).as_deref(), Some("a"), "now that it went");
+    }
+
+    /// Versions are asked of all that would be elected by them, whatever their own strategy is.
+    #[test]
+    fn who_has_no_versions_cannot_be_elected_by_them() {
+        let mut all = [candidate("a", "1.36.0", "", 30), candidate("b", "1.37.1", "1.37.0", 20)];
+        all[0].spec.strategy = "x.io/y".into();
+        assert_eq!(winner(&all).as_deref(), Some("b"));
+        assert_eq!(outlook(&all, None).entries[1].absence, Some(Absence::Version));
+        all[1].spec.strategy = "x.io/y".into();
+        assert!(outlook(&all, None).entries.iter().all(|entry| entry.absence.is_none()), "nobody asks");
+    }
+
+    #[test]
+    fn with_a_tie_nobody_is_named_for_certain() {
+        let tied = [candidate("a", "1.37.1", "1.37.0", 9), candidate("b", "1.37.1", "1.37.0", 9)];
+        for lease in [None, Some(held_by("a", 1)), Some(held_by("b", 40))] {
+            let outlook = outlook(&tied, lease.as_ref());
+            assert!(outlook.is_tied() && outlook.next().is_none(), "{outlook:?}");
+            assert!(outlook.entries.iter().any(|entry| entry.next));
         }
     }
 
@@ -701,12 +771,9 @@ mod tests {
         let mut disagreeing = well();
         disagreeing[0].spec.strategy = "x.io/y".into();
         let between = [("a".to_owned(), "x.io/y".to_owned()), ("b".to_owned(), OLDEST.to_owned())];
-        let conflict = Wrong::Conflict { between: between.clone(), silent: false };
-        assert_eq!(wrongs(&disagreeing, &held_by("b", 1)), [conflict]);
+        assert_eq!(wrongs(&disagreeing, &held_by("b", 1)), [Wrong::Conflict(between)]);
         disagreeing[0].spec.ping_time = Some(ago(6));
-        let [a, b] = between;
-        let conflict = Wrong::Conflict { between: [b, a], silent: true };
-        assert!(wrongs(&disagreeing, &held_by("b", 1)).contains(&conflict));
+        assert!(wrongs(&disagreeing, &held_by("b", 1)).contains(&Wrong::Blocked(vec!["a".into()])));
 
         let mut foreign = well();
         for candidate in &mut foreign {
@@ -731,10 +798,9 @@ mod tests {
         assert_eq!(outlook(&well(), None).wrongs, [Wrong::NobodyElected { since: Some(ago(30)) }]);
 
         let mut overdue = well();
-        overdue[0] = priority::imagine(&overdue[0], Some(3));
+        overdue[0] = priority::imagine(&overdue[0], Some(3), How::Pinned);
         overdue[0].metadata.annotations.insert(priority::EXPIRES.into(), ago(60).to_string());
-        let wrong = Wrong::Overdue { candidate: "a".into(), since: ago(60) };
-        assert_eq!(wrongs(&overdue, &held_by("a", 1)), [wrong]);
+        assert_eq!(wrongs(&overdue, &held_by("a", 1)), [Wrong::Overdue("a".into())]);
     }
 
     fn any_candidates() -> impl proptest::strategy::Strategy<Value = Vec<(Candidate, i32)>> {
@@ -761,7 +827,7 @@ mod tests {
                 candidate
             }).collect();
             let pinned: Vec<_> = all.iter().map(|(candidate, priority)| {
-                priority::imagine(candidate, Some(*priority).filter(|priority| *priority > 0))
+                priority::imagine(candidate, Some(*priority).filter(|priority| *priority > 0), How::Pinned)
             }).collect();
             let names = |candidates: &[Candidate]| -> Vec<String> {
                 outlook(candidates, None).taking_part().iter().map(|it| it.name().to_owned()).collect()

@@ -14,6 +14,21 @@ pub fn host(identity: &str) -> &str {
     identity.rsplit_once('_').map_or(identity, |(host, _)| host)
 }
 
+/// A name that a person can read: the host, and the beginning of what tells it from its predecessors.
+pub fn short(identity: &str) -> String {
+    match identity.rsplit_once('_') {
+        Some((host, rest)) => format!("{host}_{}", rest.chars().take(8).collect::<String>()),
+        None => identity.to_owned(),
+    }
+}
+
+/// Whether an object can have this name: lower case letters, digits, '-' and '.'.
+pub fn is_object_name(name: &str) -> bool {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+    let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    name.len() <= 253 && name.starts_with(edge) && name.ends_with(edge) && name.chars().all(inner)
+}
+
 /// What identifies an object and describes it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

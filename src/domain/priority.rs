@@ -11,7 +11,10 @@
 //! 0.0.<2147483648 - priority>-<major>.<minor>.<patch>.0.<pre…>    of a pre-release
 //! ```
 //!
-//! Numeric identifiers compare as numbers, and 0 before 1 keeps a pre-release before its release.
+//! Numeric identifiers compare as numbers, and 0 before 1 keeps a pre-release before its release. A pin
+//! tells by itself what it stands for: the annotation is believed only where it agrees.
+
+use std::borrow::Cow;
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -48,35 +51,40 @@ pub struct Priority {
 impl Priority {
     /// The priority of a candidate, if it has one.
     pub fn of(candidate: &Candidate) -> Option<Self> {
-        let annotations = &candidate.metadata.annotations;
-        let expires = annotations.get(EXPIRES).and_then(|time| time.parse().ok());
-        if let Some(value) = candidate.spec.priority.filter(|value| *value > 0) {
-            return Some(Self { value, how: How::Native, expires });
-        }
-        annotations.get(ORIGINAL)?;
-        let value = pinned(&candidate.spec.emulation_version)?;
-        Some(Self { value, how: How::Pinned, expires })
+        let expires = end(candidate).and_then(|time| time.parse().ok());
+        let native = candidate.spec.priority.filter(|value| *value > 0).map(|value| (value, How::Native));
+        let pinned = || Some((unpinned(&candidate.spec.emulation_version)?.0, How::Pinned));
+        let (value, how) = native.or_else(pinned)?;
+        Some(Self { value, how, expires })
     }
+}
 
-    /// Whether it should have been cleared by now.
-    pub fn is_overdue(&self, now: ServerTime) -> bool {
-        self.expires.is_some_and(|expires| expires <= now.0)
-    }
+fn end(candidate: &Candidate) -> Option<&String> {
+    candidate.metadata.annotations.get(EXPIRES)
+}
+
+/// Whether a candidate bears the mark of a priority that should have been cleared by now. An end that
+/// cannot be read is over: nobody else would ever clear it.
+pub fn is_overdue(candidate: &Candidate, now: ServerTime) -> bool {
+    end(candidate).is_some_and(|time| time.parse::<Timestamp>().map_or(true, |end| end <= now.0))
 }
 
 /// Whether anything of ours is left on a candidate, in force or not.
 pub fn is_marked(candidate: &Candidate) -> bool {
     let annotations = &candidate.metadata.annotations;
     candidate.spec.priority.is_some_and(|value| value != 0)
+        || unpinned(&candidate.spec.emulation_version).is_some()
         || [PRIORITY, EXPIRES, ORIGINAL].iter().any(|name| annotations.contains_key(*name))
 }
 
 /// The emulation version that the component gave itself.
-pub fn true_emulation_version(candidate: &Candidate) -> &str {
+pub fn true_emulation_version(candidate: &Candidate) -> Cow<'_, str> {
     let version = &candidate.spec.emulation_version;
+    let Some((value, told)) = unpinned(version) else { return version.into() };
+    // Only the annotation knows how it was written, with build metadata for example.
     match candidate.metadata.annotations.get(ORIGINAL) {
-        Some(original) if pinned(version).is_some() => original,
-        _ => version,
+        Some(original) if pin(value, original).as_ref() == Some(version) => original.into(),
+        _ => told.into(),
     }
 }
 
@@ -89,29 +97,40 @@ pub fn pin(value: i32, original: &str) -> Option<String> {
     Some(format!("0.0.{rank}-{major}.{minor}.{patch}.{end}"))
 }
 
-/// The priority that an emulation version stands for, if it is a pin.
-fn pinned(version: &str) -> Option<i32> {
+/// The priority and the version that an emulation version stands for, if it is a pin.
+fn unpinned(version: &str) -> Option<(i32, String)> {
     let version = Version::parse(version)?;
     let (0, 0, rank @ 1.., pre) = version.parts() else { return None };
-    // Three numbers, and whether it was a release.
-    (pre.split('.').count() >= 4).then_some(())?;
-    i32::try_from(ABOVE_ALL.checked_sub(rank)?).ok().filter(|value| *value > 0)
+    let value = i32::try_from(ABOVE_ALL.checked_sub(rank)?).ok().filter(|value| *value > 0)?;
+    let mut parts = pre.splitn(5, '.');
+    let numbers = [parts.next()?, parts.next()?, parts.next()?];
+    let original = match (parts.next()?, parts.next()) {
+        ("1", None) => numbers.join("."),
+        ("0", Some(pre)) => format!("{}-{pre}", numbers.join(".")),
+        _ => return None,
+    };
+    Version::parse(&original).is_some().then_some((value, original))
 }
 
 /// A candidate as it would be with this priority, or without one: to see what would follow.
 #[must_use]
-pub fn imagine(candidate: &Candidate, value: Option<i32>) -> Candidate {
+pub fn imagine(candidate: &Candidate, value: Option<i32>, how: How) -> Candidate {
     let mut imagined = candidate.clone();
-    let original = true_emulation_version(candidate).to_owned();
+    let original = true_emulation_version(candidate).into_owned();
     imagined.spec.priority = None;
-    imagined.metadata.annotations.remove(ORIGINAL);
-    match value.and_then(|value| pin(value, &original)) {
-        Some(pin) => {
-            imagined.spec.emulation_version = pin;
-            imagined.metadata.annotations.insert(ORIGINAL.to_owned(), original);
+    imagined.metadata.annotations.retain(|name, _| ![PRIORITY, EXPIRES, ORIGINAL].contains(&name.as_str()));
+    match (value, how) {
+        (Some(_), How::Native) => imagined.spec.priority = value,
+        (Some(value), How::Pinned) => {
+            if let Some(pin) = pin(value, &original) {
+                imagined.spec.emulation_version = pin;
+                imagined.metadata.annotations.insert(ORIGINAL.to_owned(), original);
+            }
+            return imagined;
         }
-        None => imagined.spec.emulation_version = original,
+        (None, _) => {}
     }
+    imagined.spec.emulation_version = original;
     imagined
 }
 
@@ -136,13 +155,17 @@ mod tests {
             (5, "v1.37", "0.0.2147483643-1.37.0.1"),
         ] {
             assert_eq!(pin(value, original).as_deref(), Some(pin_));
-            let pinned = imagine(&candidate(original), Some(value));
+            let pinned = imagine(&candidate(original), Some(value), How::Pinned);
             let priority = Priority::of(&pinned).unwrap();
             assert_eq!((priority.value, priority.how, priority.expires), (value, How::Pinned, None));
             assert_eq!(true_emulation_version(&pinned), original);
-            assert_eq!(imagine(&pinned, None), candidate(original));
+            assert_eq!(imagine(&pinned, None, How::Pinned), candidate(original));
             // Another priority over a pin begins with the true version, not with the pin.
-            assert_eq!(imagine(&pinned, Some(7)), imagine(&candidate(original), Some(7)));
+            let seven = |it: &Candidate| imagine(it, Some(7), How::Pinned);
+            assert_eq!(seven(&pinned), seven(&candidate(original)));
+            let native = imagine(&pinned, Some(7), How::Native);
+            assert_eq!((native.spec.priority, &*native.spec.emulation_version), (Some(7), original));
+            assert_eq!(imagine(&native, None, How::Native), candidate(original));
         }
         for (value, original) in [(0, "1.37.0"), (-1, "1.37.0"), (1, "one"), (1, "")] {
             assert_eq!(pin(value, original), None);
@@ -150,17 +173,39 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pin_of_ours_is_no_priority() {
-        for version in
-            ["1.37.0", "0.0.1", "0.0.1-alpha", "0.1.5-1.2.3.1", "0.0.2147483648-1.2.3.1", "0.0.0-1.2.3.1"]
-        {
+    fn a_pin_is_told_by_its_form_whatever_the_annotations_say() {
+        for version in [
+            "1.37.0",
+            "0.0.1",
+            "0.0.1-alpha",
+            "0.0.5-1.2.3",
+            "0.0.5-1.2.3.2",
+            "0.0.5-1.2.3.0",
+            "0.0.5-1.2.3.1.4",
+            "0.0.5-a.2.3.1",
+            "0.1.5-1.2.3.1",
+            "0.0.2147483648-1.2.3.1",
+            "0.0.0-1.2.3.1",
+        ] {
             let mut other = candidate(version);
+            assert!(!is_marked(&other), "{version}");
             other.metadata.annotations.insert(ORIGINAL.into(), "1.37.0".into());
             assert_eq!(Priority::of(&other), None, "{version}");
             assert_eq!(true_emulation_version(&other), version, "the annotation is stale");
             assert!(is_marked(&other));
         }
-        assert_eq!(Priority::of(&candidate("0.0.1-1.37.0.1")), None, "without the annotation");
+        for (version, original) in
+            [("0.0.5-1.37.2.1", "1.37.2"), ("0.0.5-1.38.0.0.alpha.2", "1.38.0-alpha.2")]
+        {
+            for annotation in [None, Some("9.9.9"), Some("garbage"), Some("")] {
+                let mut pinned = candidate(version);
+                let annotation = annotation.map(|text| (ORIGINAL.to_owned(), text.to_owned()));
+                pinned.metadata.annotations = annotation.into_iter().collect();
+                assert_eq!(Priority::of(&pinned).map(|priority| priority.value), Some(i32::MAX - 4));
+                assert_eq!(true_emulation_version(&pinned), original);
+                assert!(is_marked(&pinned));
+            }
+        }
         let mut native = candidate("1.37.0");
         for (field, priority) in [(Some(3), Some(3)), (Some(0), None), (Some(-3), None), (None, None)] {
             native.spec.priority = field;
@@ -170,14 +215,17 @@ mod tests {
 
     #[test]
     fn a_priority_is_overdue_from_its_end_on() {
-        let mut it = imagine(&candidate("1.37.0"), Some(1));
+        let mut it = imagine(&candidate("1.37.0"), Some(1), How::Pinned);
+        let at = |now: &str| ServerTime(now.parse().unwrap());
+        assert!(!is_overdue(&it, at("2026-01-02T03:04:05Z")));
         it.metadata.annotations.insert(EXPIRES.into(), "2026-01-02T03:04:05Z".into());
-        let priority = Priority::of(&it).unwrap();
         for (now, overdue) in [("2026-01-02T03:04:04Z", false), ("2026-01-02T03:04:05Z", true)] {
-            assert_eq!(priority.is_overdue(ServerTime(now.parse().unwrap())), overdue);
+            assert_eq!(is_overdue(&it, at(now)), overdue);
         }
+        it.spec.emulation_version = "1.37.0".into();
+        assert!(is_overdue(&it, at("2026-01-02T03:04:05Z")), "a mark without a pin too");
         it.metadata.annotations.insert(EXPIRES.into(), "tomorrow".into());
-        assert_eq!(Priority::of(&it).unwrap().expires, None);
+        assert!(is_overdue(&it, at("2026-01-02T03:04:05Z")), "an end that nobody can read");
     }
 
     fn version() -> impl Strategy<Value = String> {

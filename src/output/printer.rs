@@ -164,6 +164,11 @@ impl Printer {
         }
     }
 
+    /// What to do about what was just said.
+    pub fn hint(&mut self, message: &str) {
+        self.say("hint: ", Tone::Faint, message);
+    }
+
     /// What went wrong, and what to do next.
     pub fn error(&mut self, error: &Error) {
         if error.is_silent() {
@@ -171,7 +176,7 @@ impl Printer {
         }
         self.say("error: ", Tone::Bad, &error.to_string());
         if let Some(hint) = error.hint() {
-            self.say("hint: ", Tone::Faint, &hint);
+            self.hint(&hint);
         }
     }
 

@@ -67,6 +67,8 @@ impl WaitLine {
 
 impl Drop for WaitLine {
     fn drop(&mut self) {
+        // First, or it draws the line once more.
+        self.line.disable_steady_tick();
         self.line.finish_and_clear();
     }
 }

@@ -50,6 +50,10 @@ pub async fn answers(
                 attempt += 1;
                 pinged = read_again(cluster, resource, candidate).await?;
             }
+            Err(error) if error.is_conflict() => {
+                let name = candidate.name();
+                return Err(Error::LostRace { message: format!("{name} is written by others all the time") });
+            }
             Err(error) => return Err(error),
         }
     }
@@ -77,7 +81,7 @@ pub enum Stage {
     /// Another leads, and has not been asked to make room.
     Waiting { leader: String },
     /// The leader was asked, and lets its lease run out.
-    Yielding { leader: String, left: jiff::SignedDuration },
+    Yielding { leader: String, to: String, left: jiff::SignedDuration },
     /// Nobody leads.
     Electing,
     /// Elected, and not yet heard of.
@@ -106,12 +110,10 @@ impl Stage {
         *renewed = None;
         let leader = lease.holder().to_owned();
         let left = lease.expires().map_or(jiff::SignedDuration::ZERO, |until| until.duration_since(now.0));
-        if left.is_negative() {
-            Self::Electing
-        } else if lease.spec.preferred_holder.as_deref().is_none_or(str::is_empty) {
-            Self::Waiting { leader }
-        } else {
-            Self::Yielding { leader, left }
+        match lease.spec.preferred_holder.clone().filter(|preferred| !preferred.is_empty()) {
+            _ if left.is_negative() => Self::Electing,
+            None => Self::Waiting { leader },
+            Some(to) => Self::Yielding { leader, to, left },
         }
     }
 }
@@ -179,7 +181,7 @@ mod tests {
             (
                 5,
                 Some(lease("a", 0, 15, Some("b"))),
-                Stage::Yielding { leader: leader(), left: SignedDuration::from_secs(10) },
+                Stage::Yielding { leader: leader(), to: "b".into(), left: SignedDuration::from_secs(10) },
             ),
             (16, Some(lease("a", 0, 15, Some("b"))), Stage::Electing),
             (17, Some(lease("b", 17, 5, None)), Stage::Elected),

@@ -123,7 +123,7 @@ impl State {
                 "reason": "No", "message": format!("no: {code}"), "details": { "name": name } });
             (code, status)
         };
-        let (path, _) = path.split_once('?').unwrap_or((path, ""));
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let Some((_, rest)) = path.split_once("/leasecandidates") else {
             if path == "/apis/coordination.k8s.io/v1beta1" {
                 let resources = json!([{ "name": "leasecandidates", "singularName": "leasecandidate",
@@ -150,7 +150,8 @@ impl State {
             return (200, before);
         }
         let wanted: Value = serde_json::from_slice(body).unwrap();
-        if wanted["metadata"]["resourceVersion"] != before["metadata"]["resourceVersion"] {
+        let version = &wanted["metadata"]["resourceVersion"];
+        if !version.is_null() && *version != before["metadata"]["resourceVersion"] {
             return refuse(409, name);
         }
         let mut after = before.clone();
@@ -163,6 +164,10 @@ impl State {
         if wanted["spec"]["pingTime"].is_string() {
             after["spec"]["renewTime"] = format!("{:.6}", jiff::Timestamp::now()).into();
         }
+        if query.contains("dryRun=All") {
+            return (200, after);
+        }
+        assert!(!version.is_null(), "every write says what it is for");
         (200, self.store(after))
     }
 }

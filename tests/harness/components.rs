@@ -67,7 +67,7 @@ impl Entrant {
     pub fn manifest(&self, namespace: &str) -> Value {
         let ago = |seconds| format!("{:.6}", Timestamp::now() - SignedDuration::from_secs(seconds));
         let pin = self.priority.and_then(|priority| priority::pin(priority, self.emulation));
-        let annotations = pin.as_ref().map(|_| json!({ priority::ORIGINAL: self.emulation }));
+        let annotations = pin.as_ref().map_or(json!({}), |_| json!({ priority::ORIGINAL: self.emulation }));
         json!({
             "apiVersion": format!("{}/{}", CANDIDATES.group, CANDIDATES.version), "kind": CANDIDATES.kind,
             "metadata": { "name": self.name, "namespace": namespace, "labels": { ALIVE: self.alive.to_string() },

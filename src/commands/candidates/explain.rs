@@ -292,6 +292,7 @@ fn follows(outlook: &Outlook<'_>) -> Option<String> {
         }
         (Some(next), Some(_)) => format!("If the leader goes, {next} leads next."),
         (Some(next), None) => format!("{next} is about to be elected."),
+        (None, _) if outlook.is_tied() => "Who leads next cannot be told.".into(),
         (None, Some(leader)) if outlook.taking_part().len() < 2 => {
             format!("If {leader} goes, there is nobody to follow.")
         }
@@ -306,7 +307,7 @@ fn change(outlook: &Outlook<'_>, taking_part: &[&Entry<'_>]) -> Option<String> {
         return None;
     }
     let priority = Priority::of(first.candidate);
-    let higher = priority.map_or(1, |priority| priority.value.saturating_add(1));
+    let higher = priority.map_or(Some(1), |priority| priority.value.checked_add(1))?;
     let set = format!("'kubectl lease candidates set-priority {} {higher}'", second.candidate.name());
     Some(match priority {
         Some(_) => format!(

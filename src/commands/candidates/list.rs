@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use jiff::SignedDuration;
 use serde_json::{Map, Value, json};
 
-use super::{Controller, elections, told};
+use super::{Controller, check_namespace, elections, told};
 use crate::{
     cli::Candidates,
     cluster::{
@@ -14,7 +14,8 @@ use crate::{
     domain::{
         candidate::{Candidate, State},
         duration::age,
-        election::{Absence, Entry, Outlook},
+        election::{Absence, CONTROLLER, Entry, Outlook, Wrong},
+        lease::short,
         priority::{self, How, Priority},
         time::ServerTime,
     },
@@ -62,7 +63,12 @@ pub async fn run(
     match (&args.lease, rows.is_empty()) {
         (Some(lease), true) => return Err(no_candidates(lease, &parts)),
         (None, true) => {
-            printer.note("there are no candidates: no component here uses coordinated leader election");
+            check_namespace(namespace, cluster).await?;
+            printer.note(if parts[0].is_empty() {
+                "there are no candidates: no component here uses coordinated leader election"
+            } else {
+                "no candidate matches the selector"
+            });
             return empty(listing.output, printer, now);
         }
         _ => printer.listing(&rows, listing.output, !listing.no_headers, now)?,
@@ -70,7 +76,7 @@ pub async fn run(
     if matches!(listing.output, Format::Table | Format::Wide) {
         let shown: BTreeSet<_> =
             rows.iter().map(|row| (row.namespace.as_str(), row.lease.as_str())).collect();
-        if namespace.is_none()
+        if namespace.is_none_or(|namespace| namespace == CONTROLLER.0)
             && let Some(wrong) = Controller::among(&parts, now).wrong()
         {
             printer.warn(&wrong);
@@ -78,8 +84,13 @@ pub async fn run(
         for election in elections(&parts) {
             if shown.contains(&(election.namespace, election.name)) {
                 for wrong in election.outlook(now).wrongs {
+                    // Not wrong but somebody else's business.
+                    if matches!(wrong, Wrong::Foreign(_)) {
+                        continue;
+                    }
                     let (what, hint) = told(&wrong, &election, now);
-                    printer.warn(&format!("{}: {what}\n{hint}", election.called()));
+                    printer.warn(&format!("{}: {what}", election.called()));
+                    printer.hint(&hint);
                 }
             }
         }
@@ -140,7 +151,9 @@ impl View for Shown<'_> {
         }
         rows.retain(|row| selected.as_ref().is_none_or(|selected| selected.contains(&row.key)));
         let one = rows.iter().all(|row| row.namespace == rows[0].namespace);
+        let alone = one && rows.iter().all(|row| row.lease == rows[0].lease);
         for row in &mut rows {
+            row.alone = alone;
             row.lease_shown =
                 if one { row.lease.clone() } else { format!("{}/{}", row.namespace, row.lease) };
         }
@@ -151,7 +164,7 @@ impl View for Shown<'_> {
         let leases: BTreeSet<_> = rows.iter().map(|row| (&row.namespace, &row.lease)).collect();
         let led: BTreeSet<_> =
             rows.iter().filter(|row| row.leader.is_some()).map(|row| (&row.namespace, &row.lease)).collect();
-        let wrong: usize = rows.iter().filter(|row| row.first).map(|row| row.wrongs).sum();
+        let wrong: usize = rows.iter().map(|row| row.wrongs).sum();
         let wrong = match wrong {
             0 => String::new(),
             1 => "; 1 thing is wrong, 'candidates explain' tells".to_owned(),
@@ -168,6 +181,8 @@ pub struct Row {
     namespace: String,
     lease: String,
     lease_shown: String,
+    /// Whether no other lease is shown.
+    alone: bool,
     resource: Resource,
     candidate: Object<Part>,
     lease_object: Option<Object<Part>>,
@@ -178,8 +193,7 @@ pub struct Row {
     leader: Option<String>,
     preferred: bool,
     priority: Option<Priority>,
-    /// The first of its election; for what concerns the election as a whole.
-    first: bool,
+    /// How much is wrong with its election; said of the first of it only.
     wrongs: usize,
     /// Whether its lease is about to change hands.
     electing: bool,
@@ -217,9 +231,10 @@ impl Row {
         resource: Resource,
     ) -> Self {
         let it = entry.candidate;
+        let first = outlook.entries.first().is_some_and(|first| first.candidate.name() == it.name());
         let role = match (outlook.leader.valid(), entry.leads, entry.next) {
             (Some(_), true, _) => Role::Leader,
-            (_, _, true) if outlook.next().is_some() => Role::Next,
+            (_, _, true) if !outlook.is_tied() => Role::Next,
             (_, _, true) => Role::MaybeNext,
             (None, true, false) => Role::Former,
             _ => Role::None,
@@ -229,6 +244,7 @@ impl Row {
             namespace: it.metadata.namespace.clone(),
             lease: it.spec.lease_name.clone(),
             lease_shown: it.spec.lease_name.clone(),
+            alone: false,
             resource,
             state: entry.state,
             absence: entry.absence,
@@ -236,8 +252,7 @@ impl Row {
             leader: outlook.leader.valid().map(str::to_owned),
             preferred: outlook.preferred.as_deref() == Some(it.name()),
             priority: Priority::of(it),
-            first: outlook.entries.first().is_some_and(|first| first.candidate.name() == it.name()),
-            wrongs: outlook.wrongs.len(),
+            wrongs: if first { outlook.wrongs.len() } else { 0 },
             electing: outlook.leader.valid().is_none() || outlook.is_moving() || outlook.preferred.is_some(),
             candidate,
             lease_object,
@@ -251,13 +266,15 @@ impl Row {
 
     fn priority_cell(&self, now: ServerTime) -> Cell {
         let Some(priority) = self.priority else { return Cell::new("-") };
+        let overdue = priority::is_overdue(self.it(), now);
         let how = if priority.how == How::Pinned { " pinned" } else { "" };
         let until = match priority.expires {
+            None if overdue => ", overdue".to_owned(),
             None => String::new(),
-            Some(expires) if priority.is_overdue(now) => format!(", overdue {}", age(now.since(expires))),
+            Some(expires) if expires <= now.0 => format!(", overdue {}", age(now.since(expires))),
             Some(expires) => format!(", {} left", age(expires.duration_since(now.0))),
         };
-        let tone = if priority.is_overdue(now) { Tone::Bad } else { Tone::Doubtful };
+        let tone = if overdue { Tone::Bad } else { Tone::Doubtful };
         Cell::new(format!("{}{how}{until}", priority.value)).tone(tone)
     }
 
@@ -285,11 +302,11 @@ impl Item for Row {
             "LEASE",
             "HOST",
             "ROLE",
+            "STATE",
+            "RENEWED",
             "PRIORITY",
             "EMULATION",
             "BINARY",
-            "STATE",
-            "RENEWED",
             "CANDIDATE",
             "STRATEGY",
             "AGE",
@@ -311,11 +328,11 @@ impl Item for Row {
             Cell::new(&self.lease_shown),
             Cell::new(it.host()),
             Cell::new(self.role.word()).tone(role),
-            self.priority_cell(now),
-            Cell::new(priority::true_emulation_version(it)),
-            Cell::new(&it.spec.binary_version),
             Cell::new(self.state.word()).tone(self.tone()),
             ago(it.spec.renew_time),
+            self.priority_cell(now),
+            Cell::new(priority::true_emulation_version(it).into_owned()),
+            Cell::new(&it.spec.binary_version),
             Cell::new(it.name()),
         ];
         if wide {
@@ -366,7 +383,8 @@ impl Item for Row {
 
     fn change(before: Option<&Self>, after: Option<&Self>, _: ServerTime) -> Option<Change> {
         let row = after.or(before)?;
-        let subject = format!("{} {}", row.lease_shown, row.it().name());
+        let subject = short(row.it().name());
+        let subject = if row.alone { subject } else { format!("{} {subject}", row.lease_shown) };
         let change =
             |what, detail: String, tone| Some(Change { subject: subject.clone(), what, detail, tone });
         let (old, new) = match (before, after) {
@@ -400,15 +418,15 @@ impl Row {
     fn lead_moved(&self, old: &Self) -> Happened {
         match (old.role == Role::Leader, self.role == Role::Leader) {
             (false, true) => {
-                let was = old.leader.as_deref().map(|leader| format!("was {leader}"));
+                let was = old.leader.as_deref().map(|leader| format!("was {}", short(leader)));
                 Some(("leads", was.unwrap_or_else(|| "nobody led".into()), Tone::Good))
             }
             (true, false) => {
-                let to = self.leader.as_deref().map(|leader| format!("to {leader}"));
+                let to = self.leader.as_deref().map(|leader| format!("to {}", short(leader)));
                 Some(("lost", to.unwrap_or_else(|| "its lease ran out".into()), Tone::Bad))
             }
             _ if self.preferred && !old.preferred => {
-                let leader = self.leader.as_deref().unwrap_or("the leader");
+                let leader = self.leader.as_deref().map_or("the leader".to_owned(), short);
                 Some(("preferred", format!("{leader} is asked to make room"), Tone::Doubtful))
             }
             _ => None,
@@ -426,7 +444,7 @@ impl Row {
         let pinged = old.it().spec.ping_time != self.it().spec.ping_time;
         let was_pending = old.state == State::Pending;
         match self.state {
-            State::Pending if pinged => Some(("pinged", String::new(), Tone::Doubtful)),
+            State::Pending if pinged => Some(("pinged", "no answer yet".to_owned(), Tone::Doubtful)),
             State::Acked if pinged || was_pending => {
                 let took =
                     self.answered_in().map(|took| format!("answered the ping in {} ms", took.as_millis()));

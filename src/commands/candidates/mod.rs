@@ -11,7 +11,7 @@ use jiff::SignedDuration;
 use crate::{
     cli::{Candidates, CandidatesVerb, Scope},
     cluster::{
-        Cluster, LEASES, Object,
+        Cluster, LEASES, NAMESPACES, Object,
         candidates::{Elections, Part},
         single::Address,
     },
@@ -20,6 +20,7 @@ use crate::{
         duration::age,
         election::{self, Outlook, Wrong},
         lease::{Lease, Metadata, host},
+        priority::Priority,
         time::ServerTime,
     },
     error::{Error, Result},
@@ -72,8 +73,10 @@ impl<'a> Election<'a> {
         Address::new(self.namespace, self.name)
     }
 
+    /// Its name in a sentence. The API takes anything for the name of the lease that a candidate is
+    /// for, line breaks too.
     pub fn called(&self) -> String {
-        format!("{}/{}", self.namespace, self.name)
+        format!("{}/{}", self.namespace, self.name.escape_debug())
     }
 }
 
@@ -179,20 +182,23 @@ fn told(wrong: &Wrong, election: &Election<'_>, now: ServerTime) -> (String, Str
             "the lease's holderIdentity is null, which can end the kube-apiserver that runs the election"
                 .into(),
             format!(
-                "'kubectl patch lease {} -n {} --type=merge -p {{\"spec\":{{\"holderIdentity\":\"\"}}}}' repairs it",
+                "kubectl patch lease {} -n {} --type=merge -p '{{\"spec\":{{\"holderIdentity\":\"\"}}}}' repairs it",
                 election.name, election.namespace
             ),
         ),
-        Wrong::Conflict { between: [(a, x), (b, y)], silent } => (
+        Wrong::Conflict([(a, x), (b, y)]) => (
             format!(
-                "{a} and {b} have the newest binary and disagree on the strategy ('{x}', '{y}'): {}",
-                if *silent {
-                    "the leader is not replaced by a better one until the one that does not answer has expired"
-                } else {
-                    "nobody is elected"
-                }
+                "{a} and {b} have the newest binary and disagree on the strategy ('{x}', '{y}'): nobody is elected"
             ),
             "give the instances of the component the same strategy, or end one of the two".into(),
+        ),
+        Wrong::Blocked(names) => (
+            format!(
+                "{} does not answer and has another strategy: until it has expired, the leader is not replaced by a \
+                 better one",
+                names.join(" and ")
+            ),
+            gone_for_good(names.first().map_or("", String::as_str), election),
         ),
         Wrong::Foreign(strategy) => (
             format!("the strategy is '{strategy}', for which Kubernetes elects nobody"),
@@ -204,26 +210,30 @@ fn told(wrong: &Wrong, election: &Election<'_>, now: ServerTime) -> (String, Str
                  expires{}",
                 until.map_or_else(String::new, |until| format!(" in {}", age(until.duration_since(now.0))))
             ),
-            format!(
-                "if its process is gone for good, 'kubectl delete leasecandidate {candidate} -n {}' ends that",
-                election.namespace
-            ),
+            gone_for_good(candidate, election),
         ),
         Wrong::StalePreferred(preferred) => (
             format!("the leader is asked to make room for {preferred}, which takes no part"),
-            "the controller asks for another one, or the lease runs out and a new one is elected".into(),
+            "the lease runs out, and another one is elected".into(),
         ),
-        Wrong::Tie(names) => (
-            format!(
-                "{} are equal in everything that decides (created in the same second): the controller takes \
-                 one or the other at each look, and the lead goes back and forth",
-                names.join(" and ")
-            ),
-            format!(
-                "'kubectl lease candidates set-priority {} 1' decides; so does restarting one of them",
-                names.first().map_or("", String::as_str)
-            ),
-        ),
+        Wrong::Tie(names) => {
+            let leader = election.lease.map(|(lease, _)| lease.holder());
+            let one = names.iter().find(|name| Some(name.as_str()) == leader).or(names.first());
+            let one = one.map_or("", String::as_str);
+            let has = election.candidates.iter().find(|(candidate, _)| candidate.name() == one);
+            let has = has.and_then(|(candidate, _)| Priority::of(candidate)).map_or(0, |it| it.value);
+            (
+                format!(
+                    "{} are equal in everything that decides (created in the same second): the controller takes \
+                     one or the other at each look, and the lead goes back and forth",
+                    names.join(" and ")
+                ),
+                format!(
+                    "'kubectl lease candidates set-priority {one} {}' decides; so does restarting one of them",
+                    has.saturating_add(1)
+                ),
+            )
+        }
         Wrong::LeaderNoCandidate(leader) => (
             format!("{leader} leads and is no candidate: an instance without coordinated election?"),
             format!("check the feature gates of the component that holds {called}"),
@@ -236,9 +246,26 @@ fn told(wrong: &Wrong, election: &Election<'_>, now: ServerTime) -> (String, Str
             "see whether the election controller is alive, and the log of the kube-apiserver that runs it"
                 .into(),
         ),
-        Wrong::Overdue { candidate, since } => (
-            format!("the priority of {candidate} should have been cleared {} ago", age(now.since(*since))),
+        Wrong::Overdue(candidate) => (
+            format!("the priority of {candidate} should have been cleared"),
             "'kubectl lease candidates clear-priority --expired' clears it".into(),
         ),
+    }
+}
+
+fn gone_for_good(candidate: &str, election: &Election<'_>) -> String {
+    format!(
+        "if its process is gone for good, 'kubectl delete leasecandidate {candidate} -n {}' ends that",
+        election.namespace
+    )
+}
+
+/// A namespace in which nothing was found: whether it exists at all.
+pub async fn check_namespace(namespace: Option<&str>, cluster: &Cluster) -> Result<()> {
+    let Some(name) = namespace else { return Ok(()) };
+    match cluster.get::<serde_json::Value>(NAMESPACES, &Address::new("", name)).await {
+        Ok(None) => Err(Error::NotFound { message: format!("there is no namespace '{name}'"), hint: None }),
+        // Who may not look is told nothing more.
+        _ => Ok(()),
     }
 }
