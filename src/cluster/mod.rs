@@ -11,6 +11,7 @@ mod credential;
 pub mod leases;
 pub mod nodes;
 mod object;
+pub mod pods;
 mod proxy;
 pub mod served;
 pub mod single;
@@ -33,7 +34,7 @@ use kube::client::Body;
 
 use self::credential::TokenSource;
 pub use self::{
-    api::{LEASES, NAMESPACES, NODES, PODS, Query, Resource},
+    api::{ATTACHMENTS, BUDGETS, CLAIMS, DISKS, EVENTS, LEASES, NAMESPACES, NODES, PODS, Query, Resource},
     object::{List, Object, Readable},
 };
 use crate::{
@@ -262,9 +263,10 @@ impl Cluster {
     }
 }
 
-/// Whether a request changes nothing, however often it is sent. To ask who one is takes a POST.
+/// Whether a request changes nothing, however often it is sent. To ask who one is, and what one may,
+/// takes a POST.
 fn is_read(request: &Request<Vec<u8>>) -> bool {
-    request.method() == Method::GET || request.uri().path() == single::WHOAMI
+    request.method() == Method::GET || [single::WHOAMI, pods::MAY].contains(&request.uri().path())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

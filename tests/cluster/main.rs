@@ -18,6 +18,7 @@ mod hold;
 mod leaders;
 mod maint;
 mod native;
+mod pods;
 mod served;
 mod watch;
 
