@@ -74,6 +74,20 @@ show kubectl lease maint list
 show kubectl lease maint acquire node-1 --holder john@desk --wait=1m
 show kubectl lease maint release node-1 --holder john@desk
 
+title "A StatefulSet's pod is stranded on a node that nobody hears of. Is it safe to force-delete it?"
+kubectl create -f - >/dev/null <<'END'
+{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": {"replicas": 1,
+ "selector": {"matchLabels": {"app": "db"}}, "template": {"metadata": {"labels": {"app": "db"}},
+ "spec": {"nodeName": "node-3", "containers": [{"name": "db", "image": "db"}]}}}}
+END
+until kubectl get pod db-0 >/dev/null 2>&1; do sleep 0.2; done
+show kubectl lease partitions node-3
+# Not on a terminal: here it would ask.
+show kubectl lease force-delete pod db-0 </dev/null || printf '(exit code %s)\n' "$?"
+kubectl delete statefulset db --cascade=orphan >/dev/null
+printf 'The machine is switched off, so say so and let its pods go:\n'
+show kubectl lease fence node-3 --confirm --wait=2m
+
 title "A command runs while its lease is held, and is ended when the lease is lost:"
 (sleep 3 && kubectl patch lease job -n default --type=merge -p '{"spec":{"holderIdentity":"somebody-else"}}' >/dev/null) &
 show kubectl lease hold job --duration 6s -- sleep 600 || printf '(exit code %s)\n' "$?"

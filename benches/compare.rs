@@ -35,6 +35,9 @@ fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
+    if std::env::args().any(|argument| argument == "partitions") {
+        return partitions();
+    }
     eprintln!("Starting a control plane …");
     let plane = ControlPlane::start(&Shape::default());
     apiservers("one identity lease", &plane);
@@ -48,6 +51,8 @@ fn main() {
     eprintln!("Writing {NODES} nodes …");
     acquire_all(&plane, &raw);
     waiter(&plane);
+    drop(plane);
+    partitions();
 }
 
 /// A command to measure; all write to /dev/null.
@@ -318,4 +323,87 @@ fn waiter(plane: &ControlPlane) {
     latencies.sort_by(f64::total_cmp);
     println!("\nfrom starting 'maint release' to the takeover by a waiter, {ROUNDS} runs");
     println!("  median {:.1} ms, worst {:.1} ms", latencies[ROUNDS / 2], latencies[ROUNDS - 1]);
+}
+
+/// `partitions` beside what shows the same pods without judging them: on a control plane of its own,
+/// because it looks at all nodes. `cargo bench --bench compare -- partitions` runs it alone.
+fn partitions() {
+    const ROUNDS: usize = 7;
+    const NODES: usize = 500;
+    const PODS: usize = 15_000;
+    const SILENT: usize = 5;
+    eprintln!("Starting a control plane, and writing {NODES} nodes and {PODS} pods …");
+    let plane = ControlPlane::start(&Shape::default());
+    let raw = Raw::new(&plane);
+    // Nobody renews them here, so that they are well for an hour; the silent ones were given up.
+    let now = jiff::Timestamp::now();
+    let beat = |n: usize| now + jiff::SignedDuration::from_mins(if n < SILENT { -60 } else { 60 });
+    let node = |n: usize| {
+        let status = if n < SILENT { "Unknown" } else { "True" };
+        let time = format!("{:.0}", beat(n));
+        json!({
+            "apiVersion": "v1", "kind": "Node", "metadata": { "name": node_name(n) },
+            "status": { "conditions": [
+                { "type": "Ready", "status": status, "lastHeartbeatTime": time, "lastTransitionTime": time },
+            ] },
+        })
+    };
+    let lease = |n: usize| {
+        json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": node_name(n) },
+            "spec": {
+                "holderIdentity": node_name(n), "leaseDurationSeconds": 40, "renewTime": format!("{:.6}", beat(n)),
+            },
+        })
+    };
+    let pod = |n: usize| {
+        let env: Vec<_> =
+            (0..6).map(|n| json!({ "name": format!("SETTING_{n}"), "value": "a value" })).collect();
+        json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {
+                "name": format!("shop-7d9c6b5f4-{n:05}"),
+                "labels": { "app.kubernetes.io/name": "shop", "pod-template-hash": "7d9c6b5f4" },
+            },
+            "spec": {
+                "nodeName": node_name(n % NODES),
+                "containers": [{
+                    "name": "main", "image": "registry.example/shop:1.2.3", "env": env,
+                    "resources": { "requests": { "cpu": "100m", "memory": "128Mi" } },
+                    "volumeMounts": [{ "name": "config", "mountPath": "/etc/shop" }],
+                }],
+                "volumes": [{ "name": "config", "configMap": { "name": "shop" } }],
+            },
+        })
+    };
+    raw.send((0..NODES).map(|n| post("/api/v1/nodes", &node(n))).collect());
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+    raw.send((0..NODES).map(|n| post(leases, &lease(n))).collect());
+    raw.send((0..PODS).map(|n| post("/api/v1/namespaces/default/pods", &pod(n))).collect());
+
+    let kubectl = plane.assets.join("kubectl");
+    let plugin = Path::new(env!("CARGO_BIN_EXE_kubectl-lease"));
+    let mut contenders = [
+        Contender::new("kubectl lease partitions", plugin, &["partitions"]),
+        Contender::new("kubectl get pods -A", &kubectl, &["get", "pods", "-A"]),
+    ];
+    for round in 0..=ROUNDS {
+        for contender in &mut contenders {
+            contender.run(&plane.kubeconfig(User::Admin, 0));
+            if round == 0 {
+                contender.times.clear();
+            }
+        }
+    }
+    println!("\n{NODES} nodes, {SILENT} of them silent, {PODS} pods, median of {ROUNDS} runs");
+    for contender in &contenders {
+        let (time, memory) = (contender.median() * 1e3, contender.memory as f64 / 1e6);
+        println!("  {:26}{time:>9.1} ms{memory:>11.1} MB", contender.name);
+    }
+    let [ours, theirs] = &contenders;
+    println!(
+        "  {:.2}x the time of kubectl, {:.2}x its memory",
+        ours.median() / theirs.median(),
+        ours.memory as f64 / theirs.memory as f64
+    );
 }

@@ -3,7 +3,7 @@
 // The comments here are the help texts, where backticks would be printed.
 #![allow(clippy::doc_markdown)]
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{
     Args, Parser, Subcommand,
@@ -32,7 +32,11 @@ Examples:
   kubectl lease maint run node-1 -- kubectl drain node-1
 
   # Run one of several instances of a program at a time
-  kubectl lease hold my-cron-job --wait -- ./job.sh";
+  kubectl lease hold my-cron-job --wait -- ./job.sh
+
+  # Is it safe to force-delete this pod, and what is safer?
+  kubectl lease partitions
+  kubectl lease force-delete pod db-0 --dry-run";
 
 /// Leases for cluster operators: which control-plane members are alive, who leads, and who may touch
 /// a node.
@@ -62,8 +66,40 @@ pub enum Command {
     #[command(subcommand)]
     Maint(Maint),
     Hold(Hold),
+    Partitions(Partitions),
+    ForceDelete(ForceDelete),
+    Fence(Fence),
+    Doctor(Doctor),
     #[command(subcommand)]
     Completion(Completion),
+}
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  # What this cluster serves, and what you may do there
+  kubectl lease doctor
+
+  # As somebody else would see it
+  kubectl lease doctor --as jane --as-group sre
+
+  # Only what is not well
+  kubectl lease doctor -o json | jq -r '.items[] | select(.level != \"ok\") | .message'";
+
+/// Tell what this cluster and this user can do, and what to enable
+///
+/// One look at everything that the other commands need: the server's version and clock, the
+/// identities of kube-apiservers, coordinated leader election and who runs it, the namespace of
+/// maintenance leases, and every right that a command needs. Exit code 4 if something fails.
+#[derive(Debug, Args)]
+#[command(after_help = DOCTOR_EXAMPLES)]
+pub struct Doctor {
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t, hide_default_value = true, value_name = "FORMAT")]
+    pub output: Format,
+
+    /// Leave out the line of headers
+    #[arg(long)]
+    pub no_headers: bool,
 }
 
 const COMPLETION_EXAMPLES: &str = "\
@@ -672,6 +708,204 @@ pub struct Hold {
     pub command: Vec<OsString>,
 }
 
+const PARTITIONS_EXAMPLES: &str = "\
+Examples:
+  # Which nodes are not heard of, and what is stranded on them?
+  kubectl lease partitions
+
+  # One node, with its conditions, taints and who holds it
+  kubectl lease partitions node-7 -o wide
+
+  # Follow an outage
+  kubectl lease partitions -w
+
+  # In a script: is the cluster whole?
+  kubectl lease partitions --exit-code >/dev/null || echo 'something is cut off'";
+
+/// List nodes that stopped heartbeating, and the pods stranded on them
+///
+/// The state of a node follows from its heartbeat (its lease in kube-node-lease, renewed every 10
+/// seconds) and from what the node controller says:
+///
+///   late      no heartbeat for over 40 seconds, not given up yet
+///   silent    given up: Ready is Unknown, and what runs there is not known
+///   fenced    silent, and its machine was declared to be off ('fence', the out-of-service taint)
+///   back      declared to be off, and heard of again: take the taint off
+///   gone      there are pods of it, but no such node
+///
+/// A pod on a node that is down is NodeDown. RISK is that of force-deleting it, as 'force-delete'
+/// judges it. A cluster without partitions gets one line.
+#[derive(Debug, Args)]
+#[command(after_help = PARTITIONS_EXAMPLES, visible_alias = "partition", verbatim_doc_comment,
+    mut_arg("selector", |arg| arg.help("Only nodes with these labels, such as key=value,other!=value")),
+    mut_arg("field_selector", |arg| arg.help("Only nodes with these fields, such as metadata.name=x")))]
+pub struct Partitions {
+    /// Only this node
+    #[arg(value_parser = object_name)]
+    pub node: Option<String>,
+
+    /// Exit with 4 if there are partitions
+    #[arg(long)]
+    pub exit_code: bool,
+
+    #[command(flatten)]
+    pub listing: Listing,
+}
+
+const FORCE_DELETE_EXAMPLES: &str = "\
+Examples:
+  # See what force-deleting a pod could do, and what is safer; nothing is deleted
+  kubectl lease force-delete pod db-0 -n shop --dry-run
+
+  # Look, ask, and delete
+  kubectl lease force-delete pod db-0 -n shop --reason 'node-7 burnt down'
+
+  # Take the safest way instead: evict it, delete it with its grace, or wait for pod GC
+  kubectl lease force-delete pod db-0 -n shop --safe
+
+  # All that is stranded on one node
+  kubectl lease force-delete --node node-7
+
+  # In a script, after its own fencing of the machine
+  kubectl lease force-delete pod db-0 -n shop --confirm --i-have-fenced";
+
+/// Force-delete pods, after a look at what that could do
+///
+/// Force deletion removes the object and does not wait for the containers: they may still be
+/// running, beside those that replace them. So the node's heartbeat, the pod's owner, its volumes,
+/// leader leases and disruption budgets are looked at first and shown with the risk, from none to
+/// critical, the reasons, and what is safer. What may not be read counts as a risk.
+///
+/// On a terminal it then asks: for a y, at a high risk for the pod's name, at a critical one for
+/// a sentence. Elsewhere it takes --confirm, and at a critical risk --i-have-fenced too. What is
+/// deleted is what was shown: a pod that changed meanwhile is not (exit code 5).
+///
+/// Without a name, on a terminal, it offers the stranded and stuck pods of the cluster.
+#[derive(Debug, Args)]
+#[command(after_help = FORCE_DELETE_EXAMPLES)]
+pub struct ForceDelete {
+    /// The pods: NAME or pod/NAME, in the namespace of -n or of the context
+    #[arg(value_name = "POD", conflicts_with_all = ["selector", "node"], value_parser = pod_word)]
+    pods: Vec<PodWord>,
+
+    /// All pods of the namespace with these labels
+    #[arg(short = 'l', long, value_name = "LABELS", conflicts_with = "node")]
+    pub selector: Option<String>,
+
+    /// All pods, of any namespace, that are stranded or stuck on this node
+    #[arg(long, value_name = "NODE", value_parser = object_name)]
+    pub node: Option<String>,
+
+    /// Do what is safest instead, without force: evict, delete with its grace, or wait for pod GC
+    #[arg(long)]
+    pub safe: bool,
+
+    #[command(flatten)]
+    pub consent: Consent,
+
+    /// Why, for the Event that records it
+    #[arg(short, long, value_name = "TEXT", value_parser = reason)]
+    pub reason: Option<String>,
+
+    /// Wait until it is gone and what replaces it is ready, for no longer than this; forever if not
+    /// given
+    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "DURATION", value_parser = duration::parse)]
+    pub wait: Option<Option<Duration>>,
+
+    #[command(flatten)]
+    pub write: Write,
+}
+
+impl ForceDelete {
+    /// The names of the pods; the word 'pod' alone is the kind, as for kubectl.
+    pub fn names(&self) -> BTreeSet<&str> {
+        self.pods.iter().filter_map(|word| word.0.as_deref()).collect()
+    }
+}
+
+/// What the user agrees to.
+#[derive(Debug, Args)]
+pub struct Consent {
+    /// Yes, where there is no terminal to ask on
+    #[arg(long)]
+    pub confirm: bool,
+
+    /// Yes to a critical risk, with --confirm: the machine is off, or cut off from all that it shares
+    #[arg(long, requires = "confirm")]
+    pub i_have_fenced: bool,
+
+    /// Go on where force does not help: finalizers keep the object, or it is a static pod's image
+    #[arg(long)]
+    pub anyway: bool,
+}
+
+/// A pod's name, or the word for its kind.
+#[derive(Clone, Debug)]
+struct PodWord(Option<String>);
+
+fn pod_word(word: &str) -> Result<PodWord, String> {
+    const KINDS: [&str; 3] = ["pod", "pods", "po"];
+    match word.split_once('/') {
+        None if KINDS.contains(&word) => Ok(PodWord(None)),
+        Some((kind, name)) if KINDS.contains(&kind) && !name.contains('/') => {
+            Ok(PodWord(Some(object_name(name)?)))
+        }
+        Some((kind, _)) => Err(format!("only pods can be force-deleted, no {kind}")),
+        None => Ok(PodWord(Some(object_name(word)?))),
+    }
+}
+
+const FENCE_EXAMPLES: &str = "\
+Examples:
+  # The machine of node-7 is switched off: let its pods go
+  kubectl lease fence node-7 --reason 'power supply'
+
+  # And wait until they are gone
+  kubectl lease fence node-7 --wait=2m
+
+  # It is repaired and runs again
+  kubectl lease fence node-7 --undo";
+
+/// Declare a dead node's machine to be off, so that its pods are let go
+///
+/// Puts the taint node.kubernetes.io/out-of-service on the node: its pods are ended, pod GC deletes
+/// them within half a minute and their volumes are detached at once, without asking the machine. So
+/// make sure that it is off, or cut off from all that it shares, and stays so. It is refused while
+/// the kubelet still heartbeats, asks for a sentence to be typed (elsewhere than on a terminal it
+/// takes --confirm), and holds the node's maintenance lease meanwhile.
+#[derive(Debug, Args)]
+#[command(after_help = FENCE_EXAMPLES)]
+pub struct Fence {
+    /// The node
+    #[arg(value_parser = object_name)]
+    pub node: String,
+
+    /// Take the taint off: the node is back
+    #[arg(long)]
+    pub undo: bool,
+
+    /// Yes, the machine is off; where there is no terminal to ask on
+    #[arg(long)]
+    pub confirm: bool,
+
+    /// Why, for others to read
+    #[arg(short, long, value_name = "TEXT", value_parser = reason)]
+    pub reason: Option<String>,
+
+    /// Wait until the pods there are gone, for no longer than this; forever if not given
+    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "DURATION", value_parser = duration::parse)]
+    pub wait: Option<Option<Duration>>,
+
+    #[command(flatten)]
+    pub identity: Identity,
+
+    #[command(flatten)]
+    pub taking: Taking,
+
+    #[command(flatten)]
+    pub write: Write,
+}
+
 /// Which nodes.
 #[derive(Debug, Args)]
 #[group(id = "which-nodes")]
@@ -936,6 +1170,37 @@ mod tests {
         assert_eq!(wait("x maint acquire --wait 5m node-1"), (minutes(5), nodes()));
         assert_eq!(wait("x maint acquire --wait=5m node-1"), (minutes(5), nodes()));
         assert_eq!(wait("x maint run node-1 --wait 5m -- sleep --wait 5m"), (minutes(5), nodes()));
+    }
+
+    #[test]
+    fn a_pod_is_named_as_for_kubectl() {
+        let names = |line: &str| match parse(line).unwrap().command {
+            Command::ForceDelete(args) => args.names().into_iter().map(str::to_owned).collect::<Vec<_>>(),
+            _ => panic!("{line}"),
+        };
+        for line in [
+            "x force-delete pod db-0",
+            "x force-delete pod/db-0",
+            "x force-delete db-0",
+            "x force-delete po db-0",
+        ] {
+            assert_eq!(names(line), ["db-0"], "{line}");
+        }
+        assert_eq!(names("x force-delete pods db-0 db-1 db-0"), ["db-0", "db-1"]);
+        assert!(names("x force-delete pod").is_empty(), "the kind, never a name");
+        assert_eq!(names("x force-delete pod/pod"), ["pod"]);
+        for line in [
+            "x force-delete deployment/web",
+            "x force-delete node/a",
+            "x force-delete pod/a/b",
+            "x force-delete ../a",
+            "x force-delete db-0 -l app=db",
+            "x force-delete db-0 --i-have-fenced",
+            "x fence",
+            "x fence a b",
+        ] {
+            assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
+        }
     }
 
     #[test]

@@ -93,7 +93,7 @@ enum Names {
 }
 
 /// Which argument of which command is one of these.
-const ARGUMENTS: [(&[&str], &str, Names); 17] = [
+const ARGUMENTS: [(&[&str], &str, Names); 20] = [
     (&["maint", "acquire"], "nodes", Names::Nodes),
     (&["maint", "renew"], "nodes", Names::Nodes),
     (&["maint", "release"], "nodes", Names::Nodes),
@@ -107,6 +107,9 @@ const ARGUMENTS: [(&[&str], &str, Names); 17] = [
     (&["candidates", "clear-priority"], "lease", Names::Elections),
     (&["leaders"], "name", Names::Leaders),
     (&["hold"], "name", Names::Leaders),
+    (&["partitions"], "node", Names::Nodes),
+    (&["fence"], "node", Names::Nodes),
+    (&["force-delete"], "pods", Names::Pods),
     (&[], "namespace", Names::Namespaces),
     (&[], "context", Names::Contexts),
     (&[], "cluster", Names::Clusters),
@@ -129,10 +132,8 @@ fn with_names(mut command: clap::Command, connection: &Connection) -> clap::Comm
 fn add(command: clap::Command, path: &[&str], argument: &str, names: ArgValueCandidates) -> clap::Command {
     match path {
         // Not mut_arg: that puts it behind the other arguments of the command.
-        [] => command.mut_args(|found| match found.get_id() == argument {
-            true => found.add(names.clone()),
-            false => found,
-        }),
+        [] => command
+            .mut_args(|found| if found.get_id() == argument { found.add(names.clone()) } else { found }),
         [first, rest @ ..] => command.mut_subcommand(first, |command| add(command, rest, argument, names)),
     }
 }
@@ -153,16 +154,13 @@ impl Names {
     }
 
     fn of_kubeconfig(self, connection: &Connection) -> Option<BTreeSet<String>> {
-        let named = |all: [Vec<String>; 3]| {
-            let [contexts, clusters, users] = all;
-            Some(match self {
-                Self::Contexts => contexts,
-                Self::Clusters => clusters,
-                Self::Users => users,
-                _ => return None,
-            })
+        let [contexts, clusters, users] = config::names(connection);
+        let names = match self {
+            Self::Contexts => contexts,
+            Self::Clusters => clusters,
+            Self::Users => users,
+            _ => return None,
         };
-        let names = named(config::names(connection))?;
         Some(names.into_iter().collect())
     }
 

@@ -178,6 +178,9 @@ impl Error {
                  --client-certificate and --client-key"
                     .into(),
             ),
+            Self::Forbidden { message, .. } if message.contains("denied request") => {
+                Some("a policy of this cluster refuses it, whatever else you may do".into())
+            }
             Self::Forbidden { needs, .. } => Some(needs.to_string()),
             Self::NotServed { api, .. } if api.starts_with("leasecandidates") => {
                 Some(NO_COORDINATION.to_owned())

@@ -28,6 +28,24 @@ pub const NAMESPACES: Resource =
 
 pub const PODS: Resource = Resource { group: "", version: "v1", plural: "pods", kind: "Pod" };
 
+pub const EVENTS: Resource = Resource { group: "", version: "v1", plural: "events", kind: "Event" };
+
+pub const CLAIMS: Resource =
+    Resource { group: "", version: "v1", plural: "persistentvolumeclaims", kind: "PersistentVolumeClaim" };
+
+pub const DISKS: Resource =
+    Resource { group: "", version: "v1", plural: "persistentvolumes", kind: "PersistentVolume" };
+
+pub const ATTACHMENTS: Resource = Resource {
+    group: "storage.k8s.io",
+    version: "v1",
+    plural: "volumeattachments",
+    kind: "VolumeAttachment",
+};
+
+pub const BUDGETS: Resource =
+    Resource { group: "policy", version: "v1", plural: "poddisruptionbudgets", kind: "PodDisruptionBudget" };
+
 impl Resource {
     /// `plural.group`, as kubectl and RBAC name it.
     pub fn name(self) -> String {
@@ -71,7 +89,14 @@ pub struct Query {
     pub metadata_only: bool,
     /// Where reading is not allowed, it is as if there were none.
     pub optional: bool,
+    /// In pages of this many, so that a large list never is in memory as a whole.
+    pub page: Option<u32>,
+    /// Without the text of each object: what is shown of them is derived.
+    pub bare: bool,
 }
+
+/// As many as kubectl asks for at once.
+const PAGE: u32 = 500;
 
 impl Query {
     pub fn new(resource: Resource) -> Self {
@@ -83,6 +108,8 @@ impl Query {
             limit: None,
             metadata_only: false,
             optional: false,
+            page: None,
+            bare: false,
         }
     }
 
@@ -112,6 +139,16 @@ impl Query {
         Self { optional: true, ..self }
     }
 
+    #[must_use]
+    pub fn paged(self) -> Self {
+        Self { page: Some(PAGE), ..self }
+    }
+
+    #[must_use]
+    pub fn bare(self, bare: bool) -> Self {
+        Self { bare, ..self }
+    }
+
     fn accept(&self, request: &mut Request<Vec<u8>>) {
         if self.metadata_only {
             const METADATA: &str =
@@ -128,11 +165,12 @@ impl Query {
         Needs { verbs, resource: self.resource.name(), namespace: self.namespace.clone() }
     }
 
-    fn list_request(&self) -> Result<Request<Vec<u8>>, request::Error> {
+    fn list_request(&self, after: Option<String>) -> Result<Request<Vec<u8>>, request::Error> {
         request::Request::new(self.resource.path(self.namespace.as_deref())).list(&ListParams {
             label_selector: self.labels.clone(),
             field_selector: self.fields.clone(),
-            limit: self.limit,
+            limit: self.page.or(self.limit),
+            continue_token: after,
             ..ListParams::default()
         })
     }
@@ -149,18 +187,37 @@ impl Query {
 }
 
 impl Cluster {
-    /// Lists objects in one request.
+    /// Lists objects, in one request or in pages.
     pub async fn list<T: Readable>(&self, query: &Query) -> Result<List<T>> {
-        let mut request = query.list_request().map_err(|error| unbuildable(&error))?;
-        query.accept(&mut request);
-        let body = match self.call(&request, &query.needs("list")).await {
-            Err(Error::Forbidden { .. }) if query.optional => {
-                return Ok(List { items: Vec::new(), resource_version: String::new() });
+        self.sift(query, |_| true).await
+    }
+
+    /// Lists those objects that `keep` wants; nothing of the others stays in memory.
+    pub async fn sift<T: Readable>(&self, query: &Query, keep: impl Fn(&T) -> bool) -> Result<List<T>> {
+        match self.pages(query, &keep).await {
+            // The list went on for so long that its beginning was forgotten: once more.
+            Err(Error::Api { code: 410, .. }) if query.page.is_some() => self.pages(query, &keep).await,
+            Err(Error::Forbidden { .. }) if query.optional => Ok(List::default()),
+            list => list,
+        }
+    }
+
+    async fn pages<T: Readable>(&self, query: &Query, keep: &impl Fn(&T) -> bool) -> Result<List<T>> {
+        let mut list = List::default();
+        let mut after = None;
+        loop {
+            let mut request = query.list_request(after).map_err(|error| unbuildable(&error))?;
+            query.accept(&mut request);
+            let body = self.call(&request, &query.needs("list")).await?;
+            let next = list.add(query, &body, keep);
+            after = next.map_err(|error| Error::BadAnswer {
+                server: self.server.clone(),
+                cause: error.to_string(),
+            })?;
+            if after.is_none() || query.page.is_none() {
+                return Ok(list);
             }
-            body => body?,
-        };
-        List::parse(query.resource, &body)
-            .map_err(|error| Error::BadAnswer { server: self.server.clone(), cause: error.to_string() })
+        }
     }
 
     /// Opens a watch from a resource version on; its events are the lines of the body.
@@ -188,9 +245,11 @@ mod tests {
         let query =
             Query::new(LEASES).namespace("kube-system").select(Some("a=b,c!=d"), Some("metadata.name=x"));
         assert_eq!(
-            query.list_request().unwrap().uri(),
+            query.list_request(None).unwrap().uri(),
             "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases?&fieldSelector=metadata.name%3Dx&labelSelector=a%3Db%2Cc%21%3Dd"
         );
+        let paged = Query::new(PODS).paged().list_request(Some("abc".into())).unwrap();
+        assert_eq!(paged.uri(), "/api/v1/pods?&limit=500&continue=abc");
         let watch = Query::new(LEASES).watch_request("42").unwrap();
         let uri = watch.uri().to_string();
         assert!(uri.starts_with("/apis/coordination.k8s.io/v1/leases?"), "{uri}");

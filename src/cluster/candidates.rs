@@ -11,8 +11,8 @@ use super::{
 use crate::{
     domain::{
         candidate::Candidate,
-        leader::HEARTBEATS,
         lease::{Lease, Metadata},
+        node::HEARTBEATS,
         priority::{self, EXPIRES, How, ORIGINAL, PRIORITY, Priority},
     },
     error::{Error, Result},

@@ -51,6 +51,24 @@ pub fn load(flags: &Connection) -> Result<Config> {
     Ok(config)
 }
 
+/// What a person should know about how the cluster is reached.
+pub fn oddities(config: &Config) -> Vec<String> {
+    let mut oddities = Vec::new();
+    if config.accept_invalid_certs {
+        oddities.push("the server's certificate is not checked: anybody can answer in its place".to_owned());
+    }
+    if config.cluster_url.scheme_str() == Some("http") {
+        oddities.push("the connection is not encrypted".to_owned());
+    }
+    if let Some(proxy) = &config.proxy_url {
+        oddities.push(format!("requests go through the proxy {}", without_userinfo(&proxy.to_string())));
+    }
+    if let Some(user) = &config.auth_info.impersonate {
+        oddities.push(format!("you act as '{user}'"));
+    }
+    oddities
+}
+
 /// The contexts, clusters and users of the kubeconfig, as far as it can be read.
 pub fn names(flags: &Connection) -> [Vec<String>; 3] {
     let kubeconfig = read_kubeconfig(given(flags).kubeconfig.as_deref()).ok().flatten().unwrap_or_default();

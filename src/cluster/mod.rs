@@ -11,6 +11,7 @@ mod credential;
 pub mod leases;
 pub mod nodes;
 mod object;
+pub mod pods;
 mod proxy;
 pub mod served;
 pub mod single;
@@ -33,7 +34,7 @@ use kube::client::Body;
 
 use self::credential::TokenSource;
 pub use self::{
-    api::{LEASES, NAMESPACES, NODES, PODS, Query, Resource},
+    api::{ATTACHMENTS, BUDGETS, CLAIMS, DISKS, EVENTS, LEASES, NAMESPACES, NODES, PODS, Query, Resource},
     object::{List, Object, Readable},
 };
 use crate::{
@@ -59,6 +60,7 @@ pub struct Cluster {
     skew: Mutex<Skew>,
     skew_told: AtomicBool,
     warnings: Mutex<BTreeSet<String>>,
+    oddities: Vec<String>,
 }
 
 /// This machine's wall clock as it was at the start, and the time since. That it is set meanwhile
@@ -92,6 +94,7 @@ impl Cluster {
         let user_agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
         config.headers.push((header::USER_AGENT, header::HeaderValue::from_static(user_agent)));
 
+        let oddities = config::oddities(&config);
         let credential = TokenSource::take_from(&mut config).await?;
         let namespace = config.default_namespace.clone();
         let client = kube::Client::try_from(config).map_err(|error| Error::Kubeconfig {
@@ -108,6 +111,7 @@ impl Cluster {
             skew: Mutex::default(),
             skew_told: AtomicBool::new(false),
             warnings: Mutex::default(),
+            oddities,
         })
     }
 
@@ -119,6 +123,16 @@ impl Cluster {
     /// What the server's clock says now, as far as its answers have told.
     pub fn server_time(&self) -> ServerTime {
         lock(&self.skew).server_time(self.clock.now())
+    }
+
+    /// By how much the server's clock is ahead of ours, as far as that is known.
+    pub fn clock_offset(&self) -> SignedDuration {
+        lock(&self.skew).offset()
+    }
+
+    /// What is odd about how this cluster is reached.
+    pub fn oddities(&self) -> Vec<String> {
+        self.oddities.clone()
     }
 
     /// By how much the server's clock differs from ours, if that is worth a warning and nobody has
@@ -262,9 +276,10 @@ impl Cluster {
     }
 }
 
-/// Whether a request changes nothing, however often it is sent. To ask who one is takes a POST.
+/// Whether a request changes nothing, however often it is sent. To ask who one is, and what one may,
+/// takes a POST.
 fn is_read(request: &Request<Vec<u8>>) -> bool {
-    request.method() == Method::GET || request.uri().path() == single::WHOAMI
+    request.method() == Method::GET || [single::WHOAMI, pods::MAY].contains(&request.uri().path())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
-use super::Resource;
+use super::{Query, Resource};
 
 /// An object of the API; cheap to clone.
 #[derive(Debug)]
@@ -59,6 +59,11 @@ impl<T: Default> Object<T> {
 }
 
 impl<T> Object<T> {
+    /// The same object, read as something else.
+    pub fn with<U>(&self, value: U) -> Object<U> {
+        Object { value: Arc::new(value), text: self.text.clone() }
+    }
+
     /// The whole object as kubectl would show it: with the `apiVersion` and `kind` that the items
     /// of a list come without, and without `managedFields`.
     pub fn document(&self, resource: Resource) -> Value {
@@ -82,8 +87,21 @@ pub struct List<T> {
     pub resource_version: String,
 }
 
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), resource_version: String::new() }
+    }
+}
+
 impl<T: Readable> List<T> {
-    pub(super) fn parse(resource: Resource, body: &Bytes) -> Result<Self, serde_json::Error> {
+    /// Adds those of an answer that `keep` wants; what the next page is to be asked for with, if
+    /// there is one.
+    pub(super) fn add(
+        &mut self,
+        query: &Query,
+        body: &Bytes,
+        keep: &impl Fn(&T) -> bool,
+    ) -> Result<Option<String>, serde_json::Error> {
         #[derive(Deserialize)]
         struct Raw<'a> {
             #[serde(default)]
@@ -92,13 +110,24 @@ impl<T: Readable> List<T> {
             items: Option<Vec<&'a RawValue>>,
         }
         let raw: Raw<'_> = serde_json::from_slice(body)?;
-        let items = raw.items.unwrap_or_default().into_iter();
-        Ok(Self {
-            items: items
-                .map(|item| Object::read(resource, body.slice_ref(item.get().as_bytes())))
-                .collect::<Result<_, _>>()?,
-            resource_version: raw.metadata.resource_version,
-        })
+        let items = raw.items.unwrap_or_default();
+        let (all, before) = (items.len(), self.items.len());
+        for item in items {
+            let text = if query.bare { Bytes::new() } else { body.slice_ref(item.get().as_bytes()) };
+            let value = T::read(query.resource, item.get().as_bytes())?;
+            if keep(&value) {
+                self.items.push(Object { value: Arc::new(value), text });
+            }
+        }
+        let kept = &mut self.items[before..];
+        if kept.len() < all {
+            // A piece of the answer would keep the whole of it.
+            for object in kept {
+                object.text = Bytes::copy_from_slice(&object.text);
+            }
+        }
+        self.resource_version = raw.metadata.resource_version;
+        Ok(Some(raw.metadata.r#continue).filter(|next| !next.is_empty()))
     }
 }
 
@@ -106,6 +135,7 @@ impl<T: Readable> List<T> {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ListMetadata {
     pub resource_version: String,
+    pub r#continue: String,
 }
 
 /// The API's way of saying no.
@@ -129,11 +159,35 @@ mod tests {
     use super::*;
     use crate::{cluster::LEASES, domain::lease::Lease};
 
+    fn read(text: &'static str) -> Result<List<Lease>, serde_json::Error> {
+        let mut list = List::default();
+        list.add(&Query::new(LEASES), &Bytes::from(text), &|_| true).map(|_| list)
+    }
+
+    #[test]
+    fn pages_are_added_up_and_what_is_not_wanted_is_left_behind() {
+        let page = |name: &str, next: &str| {
+            Bytes::from(format!(
+                r#"{{"metadata":{{"resourceVersion":"7","continue":"{next}"}},"items":[{{"metadata":{{"name":"{name}"}}}},{{"metadata":{{"name":"x"}}}}]}}"#
+            ))
+        };
+        let mut list: List<Lease> = List::default();
+        let query = Query::new(LEASES).paged();
+        let wanted = |lease: &Lease| lease.metadata.name != "x";
+        assert_eq!(list.add(&query, &page("a", "more"), &wanted).unwrap().as_deref(), Some("more"));
+        assert_eq!(list.add(&query, &page("b", ""), &wanted).unwrap(), None);
+        let names: Vec<_> =
+            list.items.iter().map(|item| item.document(LEASES)["metadata"]["name"].clone()).collect();
+        assert_eq!(names, ["a", "b"]);
+        list.add(&query.bare(true), &page("c", ""), &wanted).unwrap();
+        assert!(list.items[2].document(LEASES).is_null(), "{:?}", list.items[2]);
+    }
+
     #[test]
     fn fields_that_no_type_knows_are_kept() {
         let text = r#"{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a","managedFields":[{}]},
             "spec":{"holderIdentity":"x","invented":true},"status":{"more":1}}]}"#;
-        let list: List<Lease> = List::parse(LEASES, &Bytes::from(text)).unwrap();
+        let list = read(text).unwrap();
         assert_eq!(list.resource_version, "7");
         let lease = &list.items[0];
         assert_eq!(lease.value.spec.holder_identity.as_deref(), Some("x"));
@@ -147,8 +201,8 @@ mod tests {
     #[test]
     fn a_list_without_items_is_empty() {
         for text in [r#"{"items":null}"#, r#"{"items":[]}"#, "{}"] {
-            assert!(List::<Lease>::parse(LEASES, &Bytes::from(text)).unwrap().items.is_empty());
+            assert!(read(text).unwrap().items.is_empty());
         }
-        assert!(List::<Lease>::parse(LEASES, &Bytes::from("[]x")).is_err());
+        assert!(read("[]x").is_err());
     }
 }

@@ -6,6 +6,8 @@
 //! serve for each other a server answers for more than its own discovery says. So the resource
 //! itself is asked for, the likeliest version first; only whether it has become stable is looked up.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use super::{Cluster, Query, Resource};
@@ -35,6 +37,30 @@ struct Resources {
 #[derive(Deserialize)]
 struct Named {
     name: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Release {
+    git_version: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Schemas {
+    components: Components,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Components {
+    schemas: BTreeMap<String, Schema>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Schema {
+    properties: BTreeMap<String, serde_json::Value>,
 }
 
 /// Only that it is an object matters here.
@@ -78,17 +104,43 @@ impl Cluster {
     }
 
     async fn serves_stable_candidates(&self) -> Result<bool> {
-        let path = format!("/apis/{GROUP}/{}", STABLE.version);
-        let request = http::Request::get(&path).body(Vec::new()).map_err(super::single::unbuildable)?;
-        let needs = Needs { verbs: "get", resource: path, namespace: None };
-        match self.call(&request, &needs).await {
-            Ok(body) => {
-                let listed: Resources = serde_json::from_slice(&body).unwrap_or_default();
-                Ok(listed.resources.iter().any(|resource| resource.name == STABLE.plural))
-            }
+        match self.serves(STABLE).await {
             // Who may not look at the discovery may still use what it would list.
-            Err(Error::Forbidden { .. } | Error::NotServed { .. }) => Ok(false),
+            Err(Error::Forbidden { .. }) => Ok(false),
+            served => served,
+        }
+    }
+
+    /// Whether the server's own discovery lists a resource.
+    pub async fn serves(&self, resource: Resource) -> Result<bool> {
+        let path = format!("/apis/{}/{}", resource.group, resource.version);
+        match self.read::<Resources>(&path).await {
+            Ok(listed) => Ok(listed.resources.iter().any(|listed| listed.name == resource.plural)),
+            Err(Error::NotServed { .. }) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// The server's release, such as `v1.37.1`.
+    pub async fn version(&self) -> Result<String> {
+        Ok(self.read::<Release>("/version").await?.git_version)
+    }
+
+    /// Whether the spec of a resource has a field, by the schema that the server publishes.
+    pub async fn schema_has(&self, resource: Resource, field: &str) -> Result<bool> {
+        let Resource { group, version, kind, .. } = resource;
+        let schemas: Schemas = self.read(&format!("/openapi/v3/apis/{group}/{version}")).await?;
+        let spec = format!("{kind}Spec");
+        let is_spec = |name: &str| name.rsplit('.').next() == Some(&spec);
+        let found = schemas.components.schemas.iter().find(|(name, _)| is_spec(name));
+        Ok(found.is_some_and(|(_, schema)| schema.properties.contains_key(field)))
+    }
+
+    /// Something that is no object of any resource.
+    async fn read<T: serde::de::DeserializeOwned + Default>(&self, path: &str) -> Result<T> {
+        let request = http::Request::get(path).body(Vec::new()).map_err(super::single::unbuildable)?;
+        let needs = Needs { verbs: "get", resource: path.to_owned(), namespace: None };
+        let body = self.call(&request, &needs).await?;
+        Ok(serde_json::from_slice(&body).unwrap_or_default())
     }
 }

@@ -3,17 +3,20 @@
 //! Every write is a create, or carries the resource version of what was read: an object that
 //! changed in between answers 409 and is read and judged again, never overwritten.
 
+use std::collections::BTreeSet;
+
+use futures::future::try_join_all;
 use http::{Method, Request, header};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{Cluster, Object, Resource};
+use super::{Cluster, Object, Query, Resource};
 use crate::error::{Error, Needs, Result};
 
 pub(super) const WHOAMI: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 
 /// Where an object is; the namespace is empty for objects that are in none.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address {
     pub namespace: String,
     pub name: String,
@@ -24,7 +27,7 @@ impl Address {
         Self { namespace: namespace.into(), name: name.into() }
     }
 
-    fn namespace(&self) -> Option<&str> {
+    pub(super) fn namespace(&self) -> Option<&str> {
         Some(self.namespace.as_str()).filter(|namespace| !namespace.is_empty())
     }
 
@@ -34,6 +37,39 @@ impl Address {
 
     pub(super) fn needs(&self, verbs: &'static str, resource: Resource) -> Needs {
         Needs { verbs, resource: resource.name(), namespace: self.namespace().map(str::to_owned) }
+    }
+}
+
+/// What says itself where it is.
+pub trait Addressed {
+    fn address(&self) -> Address;
+}
+
+/// What is to be deleted, and how.
+#[derive(Clone, Debug)]
+pub struct Deletion<'a> {
+    pub uid: &'a str,
+    pub resource_version: &'a str,
+    /// `Some(0)` is force; `None` is the object's own.
+    pub grace_seconds: Option<u32>,
+    pub dry_run: bool,
+}
+
+impl Deletion<'_> {
+    pub(super) fn options(&self, api_version: &str) -> Value {
+        let mut options = json!({
+            "apiVersion": api_version,
+            "kind": "DeleteOptions",
+            "preconditions": { "uid": self.uid, "resourceVersion": self.resource_version },
+            "propagationPolicy": "Background",
+        });
+        if let Some(seconds) = self.grace_seconds {
+            options["gracePeriodSeconds"] = seconds.into();
+        }
+        if self.dry_run {
+            options["dryRun"] = json!(["All"]);
+        }
+        options
     }
 }
 
@@ -103,6 +139,32 @@ impl Cluster {
         const MERGE: &str = "application/merge-patch+json";
         let needs = at.needs("patch", resource);
         self.write(Method::PATCH, &at.path(resource), MERGE, patch, &needs, writing).await
+    }
+
+    /// These objects, as far as they exist: each by itself if they are few, else out of a list of all.
+    pub async fn some<T: DeserializeOwned + Addressed>(
+        &self,
+        resource: Resource,
+        addresses: &BTreeSet<Address>,
+    ) -> Result<Vec<Object<T>>> {
+        /// About as much as one page of a list costs.
+        const FEW: usize = 16;
+        if addresses.len() <= FEW {
+            let objects = try_join_all(addresses.iter().map(|at| self.get(resource, at))).await?;
+            return Ok(objects.into_iter().flatten().collect());
+        }
+        let query = Query::new(resource).paged();
+        Ok(self.sift(&query, |object: &T| addresses.contains(&object.address())).await?.items)
+    }
+
+    /// Deletes exactly the object that was looked at: the same one, and unchanged since.
+    pub async fn delete(&self, resource: Resource, at: &Address, how: &Deletion<'_>) -> Result<()> {
+        let body = how.options("v1");
+        let request = Request::delete(at.path(resource))
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(body.to_string().into_bytes())
+            .map_err(unbuildable)?;
+        self.call(&request, &at.needs("delete", resource)).await.map(drop)
     }
 
     pub(super) async fn write<T: DeserializeOwned>(

@@ -16,15 +16,13 @@ use crate::{
         single::{Address, Writing},
     },
     commands::{interrupted, maint::wait_for},
-    domain::{deadline::Schedule, lease::Lease, maintenance::Standing},
+    domain::{deadline::Schedule, lease::Lease, maintenance::Standing, node::HEARTBEATS},
     error::{Error, Result},
     exit::ExitCode,
     output::Printer,
     session::{Claim, Held, Rule, Took},
 };
 
-/// Where kubelets say that they live.
-const HEARTBEATS: &str = "kube-node-lease";
 /// A lease that looks expired is watched for its duration without being told to wait, if that is short.
 const SHORT: Duration = Duration::from_secs(60);
 

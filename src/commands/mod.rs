@@ -3,18 +3,26 @@
 mod apiservers;
 mod candidates;
 mod completion;
+mod doctor;
+mod evidence;
+mod fence;
+mod force_delete;
 mod hold;
 mod leaders;
 mod maint;
+mod partitions;
 mod watching;
 
 use std::time::Duration;
 
 use crate::{
     cli::{Cli, Command, DryRun, Write},
-    cluster::{Cluster, config, single::Writing},
+    cluster::{
+        Cluster, Resource, config,
+        single::{Address, Writing},
+    },
     domain::duration,
-    error::{Error, Result},
+    error::{Error, Needs, Result},
     exit::ExitCode,
     output::Printer,
 };
@@ -40,7 +48,11 @@ pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
             Command::Leaders(args) => leaders::run(&args, namespace, &cluster, printer).await,
             Command::Maint(verb) => maint::run(&verb, &cluster, printer).await,
             Command::Completion(verb) => completion::run(&verb, printer),
+            Command::Doctor(args) => doctor::run(&args, &cluster, printer).await,
             Command::Hold(args) => hold::run(&args, &cluster, printer).await,
+            Command::Partitions(args) => partitions::run(&args, &cluster, printer).await,
+            Command::ForceDelete(args) => Box::pin(force_delete::run(&args, &cluster, printer)).await,
+            Command::Fence(args) => fence::run(&args, &cluster, printer).await,
         };
         for remark in remarks(&cluster) {
             printer.warn(&remark);
@@ -89,6 +101,28 @@ async fn interrupted() -> Error {
     }
     let _ = tokio::signal::ctrl_c().await;
     Error::Interrupted
+}
+
+/// So many of something, as a person would say it.
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Nobody is asked about what they may not do.
+async fn check_right(verb: &'static str, resource: Resource, at: &Address, cluster: &Cluster) -> Result<()> {
+    match cluster.may(verb, resource, at).await {
+        Ok(false) => {
+            let namespace = Some(at.namespace.clone()).filter(|namespace| !namespace.is_empty());
+            let place = namespace.as_ref().map_or_else(String::new, |namespace| format!(" in {namespace}"));
+            Err(Error::Forbidden {
+                message: format!("you may not {verb} {}{place}", resource.plural),
+                needs: Needs { verbs: verb, resource: resource.name(), namespace },
+            })
+        }
+        // A server that does not answer this may still allow it, and will say so if not.
+        Ok(true) | Err(Error::Forbidden { .. } | Error::NotServed { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Whether this process was started to go on when its terminal is closed, as by nohup. To listen for

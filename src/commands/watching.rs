@@ -3,13 +3,13 @@
 //! What a view shows while watching is worked out anew at each event and each second, so that what
 //! only the passing of time changes (alive, late, silent) changes too.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, ops::ControlFlow, time::Duration};
 
 use futures::future::{join_all, try_join_all};
 use jiff::SignedDuration;
 use tokio::{
     sync::mpsc,
-    time::{MissedTickBehavior, interval, sleep},
+    time::{Instant, MissedTickBehavior, interval, sleep, timeout_at},
 };
 
 use super::remarks;
@@ -17,7 +17,7 @@ use crate::{
     cli::Listing,
     cluster::{
         Cluster, Object, Query, Readable,
-        watch::{Contact, Event, follow_closely},
+        watch::{Contact, Event, follow, follow_closely},
     },
     domain::time::{ServerTime, judged_at},
     error::{Error, Result},
@@ -56,6 +56,47 @@ pub trait View {
 pub async fn gather<T: Readable>(cluster: &Cluster, queries: &[Query]) -> Result<Vec<Vec<Object<T>>>> {
     let lists = try_join_all(queries.iter().map(|query| cluster.list::<T>(query))).await?;
     Ok(lists.into_iter().map(|list| list.items).collect())
+}
+
+/// Follows objects until enough has been seen of them or the time is over; whether it has. `saw` hears
+/// of all that happens, and may bring the end nearer.
+pub async fn until<T: Readable>(
+    cluster: &Cluster,
+    query: &Query,
+    mut deadline: Option<Instant>,
+    mut saw: impl FnMut(Event<T>) -> ControlFlow<(), Option<Instant>>,
+) -> Result<bool> {
+    /// The server sends a bookmark each minute: a longer silence is a dead connection.
+    const DEAD: Duration = Duration::from_secs(90);
+    let (sender, mut events) = mpsc::channel::<((), Event<T>)>(16);
+    let watching = async {
+        loop {
+            let event = match deadline {
+                Some(deadline) => match timeout_at(deadline, events.recv()).await {
+                    Ok(event) => event,
+                    Err(_) => return Ok(false),
+                },
+                None => events.recv().await,
+            };
+            match event {
+                None | Some(((), Event::Lost(_))) => {}
+                Some(((), Event::Failed(error))) => return Err(error),
+                Some(((), event)) => match saw(event) {
+                    ControlFlow::Break(()) => return Ok(true),
+                    ControlFlow::Continue(nearer) => deadline = deadline.into_iter().chain(nearer).min(),
+                },
+            }
+        }
+    };
+    let following = async {
+        follow(cluster, query, DEAD, (), sender).await;
+        // Its last event says why it ended, and ends the other side.
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        outcome = watching => outcome,
+        () = following => Ok(false),
+    }
 }
 
 /// One source of objects, as far as it is known.

@@ -17,11 +17,9 @@ use super::{
     identity,
     lease::{Lease, host},
     maintenance,
+    node::HEARTBEATS,
     time::ServerTime,
 };
-
-/// Where kubelets keep their heartbeats.
-pub const HEARTBEATS: &str = "kube-node-lease";
 
 /// client-go gives up after two thirds of the duration (renewDeadline 10 s of 15 s), having tried
 /// every 2 s until then.

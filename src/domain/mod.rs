@@ -5,6 +5,7 @@
 
 pub mod candidate;
 pub mod deadline;
+pub mod diagnosis;
 pub mod duration;
 pub mod election;
 pub mod holder;
@@ -12,6 +13,11 @@ pub mod identity;
 pub mod leader;
 pub mod lease;
 pub mod maintenance;
+pub mod node;
+pub mod pod;
 pub mod priority;
+pub mod risk;
+pub mod safer;
+pub mod storage;
 pub mod time;
 pub mod version;

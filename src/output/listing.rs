@@ -41,6 +41,11 @@ pub trait Item: Clone {
 
     fn cells(&self, now: ServerTime, wide: bool) -> Vec<Cell>;
 
+    /// Where one thing takes several lines.
+    fn rows(&self, now: ServerTime, wide: bool) -> Vec<Vec<Cell>> {
+        vec![self.cells(now, wide)]
+    }
+
     /// The derived fields and the API object.
     fn document(&self) -> Map<String, Value>;
 

@@ -13,5 +13,5 @@ pub mod structured;
 pub mod table;
 
 pub use listing::{Change, Format, Item};
-pub use printer::Printer;
+pub use printer::{Brief, Printer};
 pub use table::{Cell, Tone};

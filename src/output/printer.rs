@@ -29,6 +29,16 @@ pub struct Printer {
     warned: BTreeSet<String>,
 }
 
+/// A decision's ground, see [`Printer::brief`].
+pub struct Brief<'a> {
+    pub title: &'a str,
+    pub verdict: &'a str,
+    pub tone: Tone,
+    pub lines: &'a [(&'static str, String)],
+    /// A further line of an item is indented below its first.
+    pub lists: &'a [(&'static str, &'a [String])],
+}
+
 impl Printer {
     /// For the process's own streams; colour as the terminal, `NO_COLOR` and `CLICOLOR` say.
     pub fn stdio() -> Self {
@@ -109,7 +119,7 @@ impl Printer {
         now: ServerTime,
     ) -> String {
         let wide = format == Format::Wide;
-        let rows: Vec<_> = items.iter().map(|item| item.cells(now, wide)).collect();
+        let rows: Vec<_> = items.iter().flat_map(|item| item.rows(now, wide)).collect();
         table::render(headers.then(|| I::headers(wide)), &rows, self.look())
     }
 
@@ -127,6 +137,29 @@ impl Printer {
     /// Something worth knowing.
     pub fn note(&mut self, message: &str) {
         self.say("", Tone::Plain, message);
+    }
+
+    /// What somebody has to know before they decide: a title with the word that counts, lines with a
+    /// label each, and lists below them.
+    pub fn brief(&mut self, brief: &Brief<'_>) {
+        let colour = self.colour_err;
+        let width = brief.lines.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
+        let title = sanitise::line(brief.title);
+        let mut lines = vec![format!("{title}: {}", brief.tone.paint(brief.verdict, colour))];
+        lines.extend(brief.lines.iter().map(|(label, line)| {
+            let label = Tone::Faint.paint(&format!("{label:width$}"), colour);
+            format!("  {label}   {}", sanitise::line(line))
+        }));
+        for (heading, items) in brief.lists.iter().filter(|(_, items)| !items.is_empty()) {
+            lines.push(format!("  {}", Tone::Faint.paint(heading, colour)));
+            lines.extend(items.iter().map(|item| {
+                let item: Vec<_> = item.lines().map(sanitise::line).collect();
+                format!("  {}", item.join("\n       "))
+            }));
+        }
+        let text = lines.join("\n") + "\n";
+        let _ = self.err.write_all(text.as_bytes());
+        let _ = self.err.flush();
     }
 
     /// Something that may be wrong; each is said once.

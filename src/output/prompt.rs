@@ -13,8 +13,29 @@ pub fn possible() -> bool {
 /// A question to be answered by y or n; n if just Enter is pressed.
 pub fn confirm(question: &str) -> Result<bool> {
     let question = sanitise::line(question).into_owned();
-    dialoguer::Confirm::new().with_prompt(question).default(false).interact().map_err(|error| match error {
+    dialoguer::Confirm::new().with_prompt(question).default(false).interact().map_err(unanswered)
+}
+
+/// A question to be answered in words; empty if just Enter is pressed.
+pub fn answer(question: &str) -> Result<String> {
+    let question = sanitise::line(question).into_owned();
+    let answer = dialoguer::Input::<String>::new().with_prompt(question).allow_empty(true).interact_text();
+    Ok(answer.map_err(unanswered)?.trim().to_owned())
+}
+
+/// Which of these; none if Escape is pressed.
+pub fn choose(question: &str, choices: &[String]) -> Result<Vec<usize>> {
+    let question = sanitise::line(question).into_owned();
+    let choices: Vec<_> = choices.iter().map(|choice| sanitise::line(choice)).collect();
+    let chosen = dialoguer::MultiSelect::new().with_prompt(question).items(&choices).interact_opt();
+    Ok(chosen.map_err(unanswered)?.unwrap_or_default())
+}
+
+fn unanswered(error: dialoguer::Error) -> Error {
+    // A choice that is broken off leaves it hidden.
+    let _ = console::Term::stderr().show_cursor();
+    match error {
         dialoguer::Error::IO(error) if error.kind() == std::io::ErrorKind::Interrupted => Error::Interrupted,
         dialoguer::Error::IO(error) => Error::Output(error),
-    })
+    }
 }

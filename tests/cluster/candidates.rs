@@ -710,7 +710,7 @@ fn without_rights_the_missing_one_is_named_and_with_the_documented_ones_all_work
     nobody.run(&["leaders"]).expect(7).says("leases.coordination.k8s.io");
 
     let contest = Contest::start(plane);
-    let reader = Plugin::new(plane.kubeconfig(User::Reader, 0));
+    let elector = Plugin::new(plane.kubeconfig(User::Elector, 0));
     for args in [
         &["candidates"][..],
         &["candidates", "explain", "contest", "-n", &contest.namespace],
@@ -718,7 +718,7 @@ fn without_rights_the_missing_one_is_named_and_with_the_documented_ones_all_work
         &["candidates", "set-priority", "two", "3", "-n", &contest.namespace, "--yes"],
         &["candidates", "clear-priority", "two", "-n", &contest.namespace, "--yes"],
     ] {
-        reader.run(args).expect(0);
+        elector.run(args).expect(0);
     }
 }
 

@@ -14,10 +14,12 @@ mod plugin;
 mod apiservers;
 mod candidates;
 mod connection;
+mod doctor;
 mod hold;
 mod leaders;
 mod maint;
 mod native;
+mod pods;
 mod served;
 mod watch;
 

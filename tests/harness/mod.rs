@@ -63,18 +63,22 @@ pub enum User {
     Admin,
     /// May do nothing.
     Nobody,
-    /// May do what `docs/rbac.yaml` grants, and no more.
+    /// May do what `docs/rbac.yaml` grants, and no more; but not what it grants for elections, which
+    /// shows leases everywhere.
     Reader,
+    /// May do what `docs/rbac.yaml` grants for elections, and no more.
+    Elector,
 }
 
 impl User {
-    const ALL: [Self; 3] = [Self::Admin, Self::Nobody, Self::Reader];
+    const ALL: [Self; 4] = [Self::Admin, Self::Nobody, Self::Reader, Self::Elector];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::Admin => "admin",
             Self::Nobody => "nobody",
             Self::Reader => "reader",
+            Self::Elector => "elector",
         }
     }
 }
@@ -171,6 +175,7 @@ impl ControlPlane {
         authority.issue("admin", "admin", &["system:masters"], false);
         authority.issue("nobody", "nobody", &[], false);
         authority.issue("reader", "reader", &[], false);
+        authority.issue("elector", "elector", &[], false);
         authority.issue("manager", "system:kube-controller-manager", &[], false);
         fs::write(folder.join("audit-policy.yaml"), AUDIT_POLICY).unwrap();
 
@@ -223,28 +228,31 @@ impl ControlPlane {
         }
         let rbac = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/rbac.yaml");
         plane.kubectl(&["apply", "-f", rbac]);
-        plane.bind_reader();
+        plane.bind_users();
         plane
     }
 
-    /// Gives the reader what `docs/rbac.yaml` describes.
-    fn bind_reader(&self) {
-        let bind = |kind: &str, namespace: Option<&str>, role_kind: &str, role: &str| {
+    /// Gives users what `docs/rbac.yaml` describes.
+    fn bind_users(&self) {
+        let bind_to = |user: &str, kind: &str, namespace: Option<&str>, role_kind: &str, role: &str| {
             serde_json::json!({
                 "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind,
-                "metadata": { "name": format!("reader-{role}"), "namespace": namespace },
+                "metadata": { "name": format!("{user}-{role}"), "namespace": namespace },
                 "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": role_kind, "name": role },
-                "subjects": [{ "kind": "User", "name": "reader" }],
+                "subjects": [{ "kind": "User", "name": user }],
             })
+        };
+        let bind = |kind: &str, namespace: Option<&str>, role_kind: &str, role: &str| {
+            bind_to("reader", kind, namespace, role_kind, role)
         };
         self.apply(&serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": [
             bind("RoleBinding", Some("kube-system"), "Role", "kubectl-lease-apiservers"),
             bind("RoleBinding", Some("kube-node-maintenance"), "Role", "kubectl-lease-maint"),
             bind("ClusterRoleBinding", None, "ClusterRole", "kubectl-lease-maint"),
             bind("RoleBinding", Some("default"), "ClusterRole", "kubectl-lease-hold"),
-            bind("ClusterRoleBinding", None, "ClusterRole", "kubectl-lease-candidates"),
-            bind("ClusterRoleBinding", None, "ClusterRole", "kubectl-lease-priority"),
-            bind("ClusterRoleBinding", None, "ClusterRole", "kubectl-lease-leaders"),
+            bind_to("elector", "ClusterRoleBinding", None, "ClusterRole", "kubectl-lease-candidates"),
+            bind_to("elector", "ClusterRoleBinding", None, "ClusterRole", "kubectl-lease-priority"),
+            bind_to("elector", "ClusterRoleBinding", None, "ClusterRole", "kubectl-lease-leaders"),
         ] }));
     }
 

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use jiff::SignedDuration;
 use serde_json::{Map, Value, json};
 
-use super::{Controller, check_namespace, elections, told};
+use super::{Controller, check_namespace, elections, leases, told};
 use crate::{
     cli::Candidates,
     cluster::{
@@ -77,7 +77,7 @@ pub async fn run(
         let shown: BTreeSet<_> =
             rows.iter().map(|row| (row.namespace.as_str(), row.lease.as_str())).collect();
         if namespace.is_none_or(|namespace| namespace == CONTROLLER.0)
-            && let Some(wrong) = Controller::among(&parts, now).wrong()
+            && let Some(wrong) = Controller::among(leases(&parts), now).wrong()
         {
             printer.warn(&wrong);
         }

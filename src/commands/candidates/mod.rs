@@ -102,6 +102,11 @@ pub fn elections(parts: &[Vec<Object<Part>>]) -> Vec<Election<'_>> {
     all.into_values().collect()
 }
 
+/// The leases among what was read.
+fn leases(parts: &[Vec<Object<Part>>]) -> impl Iterator<Item = &Lease> {
+    parts.iter().flatten().filter_map(|part| part.value.lease())
+}
+
 /// All elections, or the error that says how to have some.
 async fn gather(namespace: Option<&str>, cluster: &Cluster) -> Result<Elections> {
     cluster.elections(namespace).await?.ok_or_else(|| cluster.without_coordination())
@@ -129,7 +134,7 @@ impl Controller {
     async fn find(parts: &[Vec<Object<Part>>], namespace: Option<&str>, cluster: &Cluster) -> Result<Self> {
         let (home, name) = election::CONTROLLER;
         if namespace.is_none_or(|namespace| namespace == home) {
-            return Ok(Self::among(parts, cluster.server_time()));
+            return Ok(Self::among(leases(parts), cluster.server_time()));
         }
         match cluster.get::<Lease>(LEASES, &Address::new(home, name)).await {
             Ok(lease) => Ok(Self::of(lease.as_ref().map(|lease| &*lease.value), cluster.server_time())),
@@ -138,8 +143,8 @@ impl Controller {
         }
     }
 
-    fn among(parts: &[Vec<Object<Part>>], now: ServerTime) -> Self {
-        let mut leases = parts.iter().flatten().filter_map(|part| part.value.lease());
+    /// From leases that were read anyway.
+    pub fn among<'a>(mut leases: impl Iterator<Item = &'a Lease>, now: ServerTime) -> Self {
         let (home, name) = election::CONTROLLER;
         let is_it = |it: &Metadata| it.namespace == home && it.name == name;
         Self::of(leases.find(|lease| is_it(&lease.metadata)), now)
@@ -157,7 +162,7 @@ impl Controller {
     }
 
     /// What is wrong with it, in words.
-    fn wrong(&self) -> Option<String> {
+    pub fn wrong(&self) -> Option<String> {
         match self {
             Self::Silent { holder, ago } => Some(format!(
                 "the election controller is silent: {holder} ran it and last renewed its lease {} ago; nobody is \

@@ -27,7 +27,7 @@ use crate::{
 };
 
 use super::{dry_run_note, writing};
-pub use acquire::{take_all, wait_for};
+pub use acquire::{claims, take_all, wait_for};
 
 /// How many leases are written at once.
 const AT_ONCE: usize = 32;
@@ -77,7 +77,7 @@ pub struct Target {
 }
 
 /// Says what was not seen, to somebody who is about to rely on it.
-fn warn_unseen(targets: &[Target], printer: &mut Printer) {
+pub fn warn_unseen(targets: &[Target], printer: &mut Printer) {
     if targets.iter().any(|target| !target.medik8s_seen) {
         printer.warn(&format!(
             "you may not read the leases in {}: if medik8s works in this cluster, it may be at work on this node",

@@ -1,0 +1,224 @@
+//! `kubectl lease doctor`.
+
+use futures::{StreamExt as _, stream};
+use serde_json::{Map, Value};
+
+use super::candidates::Controller;
+use crate::{
+    cli::Doctor,
+    cluster::{
+        ATTACHMENTS, BUDGETS, CLAIMS, Cluster, DISKS, LEASES, NAMESPACES, NODES, PODS, Query, Resource,
+        single::Address,
+    },
+    domain::{
+        diagnosis::{Elector, Facts, Finding, Level, Right, Seen},
+        identity::{self, Identity},
+        lease::Lease,
+        maintenance,
+        node::HEARTBEATS,
+        priority::How,
+        time::ServerTime,
+    },
+    error::{Error, Result},
+    exit::ExitCode,
+    output::{Cell, Change, Format, Item, Printer, Tone},
+};
+
+/// The guard of `docs/guard.yaml`.
+const GUARD: &str = "kubectl-lease-maintenance";
+const POLICIES: Resource = Resource {
+    group: "admissionregistration.k8s.io",
+    version: "v1",
+    plural: "validatingadmissionpolicies",
+    kind: "ValidatingAdmissionPolicy",
+};
+const CANDIDATES: Resource = Resource {
+    group: "coordination.k8s.io",
+    version: "v1beta1",
+    plural: "leasecandidates",
+    kind: "LeaseCandidate",
+};
+const EVICTIONS: Resource = Resource { group: "", version: "v1", plural: "pods/eviction", kind: "Eviction" };
+/// How many questions are asked at once.
+const AT_ONCE: usize = 8;
+
+/// Where a right has to be.
+#[derive(Clone, Copy)]
+enum Place {
+    Everywhere,
+    In(&'static str),
+    /// In the namespace of `-n` or of the context.
+    Here,
+}
+
+/// What each command needs, as `docs/rbac.yaml` grants it.
+const RIGHTS: [(&str, &[&str], Resource, Place); 20] = [
+    ("apiservers", &["list", "watch"], LEASES, Place::In(identity::NAMESPACE)),
+    ("candidates", &["list", "watch"], CANDIDATES, Place::Everywhere),
+    ("candidates", &["list", "watch"], LEASES, Place::Everywhere),
+    ("candidates set-priority", &["patch"], CANDIDATES, Place::Everywhere),
+    ("leaders", &["list", "watch"], LEASES, Place::Everywhere),
+    ("maint", &["get", "list", "watch"], NODES, Place::Everywhere),
+    ("maint", &["get", "list", "watch", "create", "patch"], LEASES, Place::In(maintenance::NAMESPACE)),
+    ("hold", &["get", "list", "watch", "create", "patch"], LEASES, Place::Here),
+    ("partitions", &["list", "watch"], NODES, Place::Everywhere),
+    ("partitions", &["list", "watch"], PODS, Place::Everywhere),
+    ("partitions", &["list", "watch"], LEASES, Place::In(HEARTBEATS)),
+    ("partitions", &["list"], CLAIMS, Place::Everywhere),
+    ("partitions", &["list"], DISKS, Place::Everywhere),
+    ("partitions", &["list"], ATTACHMENTS, Place::Everywhere),
+    ("partitions", &["list"], BUDGETS, Place::Everywhere),
+    ("force-delete", &["get", "list", "delete"], PODS, Place::Here),
+    ("force-delete", &["create"], EVICTIONS, Place::Here),
+    ("fence", &["get", "patch"], NODES, Place::Everywhere),
+    ("fence", &["get"], LEASES, Place::In(HEARTBEATS)),
+    ("fence", &["create", "patch"], LEASES, Place::In(maintenance::NAMESPACE)),
+];
+
+pub async fn run(args: &Doctor, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+    // Whether there is a server at all, and its clock, before everything else is asked at once.
+    let version = cluster.version().await;
+    let version = seen(version)?;
+    let system = Query::new(LEASES).namespace(identity::NAMESPACE);
+    let (home, operators) =
+        (Address::new("", maintenance::NAMESPACE), Address::new("", maintenance::MEDIK8S_NAMESPACE));
+    let guard = Address::new("", GUARD);
+    let (candidates, leases, namespace, medik8s, policies, guard, rights) = tokio::join!(
+        cluster.lease_candidates(None),
+        cluster.list::<Lease>(&system),
+        cluster.get::<Value>(NAMESPACES, &home),
+        cluster.get::<Value>(NAMESPACES, &operators),
+        cluster.serves(POLICIES),
+        cluster.get::<Value>(POLICIES, &guard),
+        rights(cluster),
+    );
+    let candidates = seen(candidates)?;
+    let priority = match candidates {
+        Seen::Yes(Some(resource)) => cluster.schema_has(resource, "priority").await.ok(),
+        _ => None,
+    };
+    let now = cluster.server_time();
+    let there = |found: Result<Option<crate::cluster::Object<Value>>>| -> Result<Seen<bool>> {
+        Ok(match seen(found)? {
+            Seen::Yes(found) => Seen::Yes(found.is_some()),
+            Seen::No => Seen::No,
+        })
+    };
+    let leases = seen(leases)?;
+    let facts = Facts {
+        version,
+        offset: cluster.clock_offset(),
+        identities: match &leases {
+            Seen::No => Seen::No,
+            Seen::Yes(leases) => {
+                let all: Vec<_> =
+                    leases.items.iter().filter_map(|lease| Identity::from_lease(&lease.value, now)).collect();
+                let alive = all.iter().filter(|it| it.state == identity::State::Alive).count();
+                Seen::Yes((alive, all.len()))
+            }
+        },
+        elector: match &leases {
+            Seen::No => Seen::No,
+            Seen::Yes(leases) => {
+                let controller = Controller::among(leases.items.iter().map(|lease| &*lease.value), now);
+                Seen::Yes(controller.wrong().map_or(Elector::Alive, Elector::Wrong))
+            }
+        },
+        candidates: match candidates {
+            Seen::No => Seen::No,
+            Seen::Yes(served) => Seen::Yes(served.map(|resource| resource.version)),
+        },
+        priority: priority.map(|native| if native { How::Native } else { How::Pinned }),
+        policies: seen(policies)?,
+        namespace: there(namespace)?,
+        guard: there(guard)?,
+        medik8s: there(medik8s)?,
+        rights: rights?,
+        oddities: cluster.oddities(),
+    };
+    let findings: Vec<Row> = facts.findings().into_iter().map(Row).collect();
+    // Said above all in the line of its own.
+    cluster.take_skew();
+    printer.listing(&findings, args.output, !args.no_headers, now)?;
+    if matches!(args.output, Format::Table | Format::Wide) {
+        for Row(finding) in findings.iter().filter(|Row(finding)| finding.level != Level::Ok) {
+            if let Some(hint) = &finding.hint {
+                printer.note(&format!("{}: {hint}", finding.check));
+            }
+        }
+    }
+    let failed = findings.iter().any(|Row(finding)| finding.level == Level::Fail);
+    Ok(if failed { ExitCode::Held } else { ExitCode::Done })
+}
+
+/// What may not be seen is a finding; that there is nobody to ask is an error.
+fn seen<T>(answer: Result<T>) -> Result<Seen<T>> {
+    match answer {
+        Ok(answer) => Ok(Seen::Yes(answer)),
+        Err(Error::Forbidden { .. } | Error::NotServed { .. }) => Ok(Seen::No),
+        Err(error) => Err(error),
+    }
+}
+
+/// Asks the server about every right that any command needs, each once.
+async fn rights(cluster: &Cluster) -> Result<Vec<Right>> {
+    let questions = RIGHTS.iter().flat_map(|(command, verbs, resource, place)| {
+        verbs.iter().map(move |verb| (*command, *verb, *resource, *place))
+    });
+    let answers: Vec<Result<Right>> = stream::iter(questions)
+        .map(async |(command, verb, resource, place)| {
+            let namespace = match place {
+                Place::Everywhere => String::new(),
+                Place::In(namespace) => namespace.to_owned(),
+                Place::Here => cluster.namespace().to_owned(),
+            };
+            let allowed = cluster.may(verb, resource, &Address::new(&namespace, "")).await?;
+            let place = if namespace.is_empty() { String::new() } else { format!(" in {namespace}") };
+            let what = format!("{}{place}", resource.name());
+            Ok(Right { command, verb, what, allowed })
+        })
+        .buffered(AT_ONCE)
+        .collect()
+        .await;
+    answers.into_iter().collect()
+}
+
+#[derive(Clone)]
+struct Row(Finding);
+
+impl Item for Row {
+    const KIND: &'static str = "Finding";
+
+    fn headers(_: bool) -> &'static [&'static str] {
+        &["CHECK", "LEVEL", "MESSAGE"]
+    }
+
+    fn cells(&self, _: ServerTime, _: bool) -> Vec<Cell> {
+        let Finding { check, level, message, .. } = &self.0;
+        let tone = match level {
+            Level::Ok => Tone::Good,
+            Level::Warn => Tone::Doubtful,
+            Level::Fail => Tone::Bad,
+        };
+        vec![Cell::new(check), Cell::new(level.to_string()).tone(tone), Cell::new(message)]
+    }
+
+    fn document(&self) -> Map<String, Value> {
+        match serde_json::to_value(&self.0) {
+            Ok(Value::Object(fields)) => fields,
+            _ => Map::new(),
+        }
+    }
+
+    fn resource(&self) -> String {
+        format!("finding/{}", self.0.check.replace(' ', "-"))
+    }
+
+    fn key(&self) -> &str {
+        &self.0.check
+    }
+
+    fn change(_: Option<&Self>, _: Option<&Self>, _: ServerTime) -> Option<Change> {
+        None
+    }
+}

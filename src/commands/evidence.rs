@@ -1,0 +1,158 @@
+//! Gathering what the risk of force-deleting a pod is judged by, all of it at once.
+//!
+//! What may not be read is left out, and the rule counts it as a risk.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    cluster::{
+        ATTACHMENTS, BUDGETS, CLAIMS, Cluster, DISKS, LEASES, NODES, Object, Query, Resource,
+        single::{Address, Addressed},
+    },
+    domain::{
+        leader::is_leader_election,
+        lease::Lease,
+        maintenance,
+        node::HEARTBEATS,
+        pod::{Pod, Source},
+        risk::Surroundings,
+        storage::{Attachment, Budget, Claim},
+    },
+    error::{Error, Result},
+};
+
+/// What was found, or `None` where it may not be seen.
+fn seen<T>(found: Result<T>) -> Result<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(Error::Forbidden { .. } | Error::NotServed { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn values<T: Clone>(objects: Vec<Object<T>>) -> Vec<T> {
+    objects.into_iter().map(|object| T::clone(&object.value)).collect()
+}
+
+fn by_name<T: Clone + Addressed>(objects: Vec<Object<T>>) -> BTreeMap<String, T> {
+    let named = |object: T| (object.address().name, object);
+    values(objects).into_iter().map(named).collect()
+}
+
+/// `namespace/name`.
+fn full(at: &Address) -> String {
+    format!("{}/{}", at.namespace, at.name)
+}
+
+/// All leases: those of one namespace tell of nodes, of another of maintenance, the rest of leaders.
+pub fn leases() -> Query {
+    Query::new(LEASES).paged().bare(true)
+}
+
+/// Tells the leases of a cluster apart.
+pub fn sort(leases: impl IntoIterator<Item = Lease>, around: &mut Surroundings) {
+    let (mut heartbeats, mut maintained, mut leaders) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+    for lease in leases {
+        let name = lease.metadata.name.clone();
+        match lease.metadata.namespace.as_str() {
+            HEARTBEATS => drop(heartbeats.insert(name, lease)),
+            maintenance::NAMESPACE => drop(maintained.insert(name, lease)),
+            _ if is_leader_election(&lease) => leaders.push(lease),
+            _ => {}
+        }
+    }
+    around.heartbeats = Some(heartbeats);
+    around.maintenance = Some(maintained);
+    around.leaders = Some(leaders);
+}
+
+/// Reads the leases, or what may be read of them.
+pub async fn read_leases(cluster: &Cluster, around: &mut Surroundings) -> Result<()> {
+    if let Some(all) = seen(cluster.list::<Lease>(&leases()).await)? {
+        sort(values(all.items), around);
+        return Ok(());
+    }
+    let of = async |namespace: &str| {
+        let list = seen(cluster.list::<Lease>(&leases().namespace(namespace)).await)?;
+        let named = |lease: Lease| (lease.metadata.name.clone(), lease);
+        Ok::<_, Error>(list.map(|list| values(list.items).into_iter().map(named).collect()))
+    };
+    (around.heartbeats, around.maintenance) = tokio::try_join!(of(HEARTBEATS), of(maintenance::NAMESPACE))?;
+    Ok(())
+}
+
+/// The claims that pods use.
+pub fn claims_of<'a>(pods: impl IntoIterator<Item = &'a Pod>) -> BTreeSet<Address> {
+    let of = |pod: &'a Pod| {
+        let claim = |volume: &crate::domain::pod::Volume| match volume.source(&pod.metadata.name) {
+            Some(Source::Claim(name)) => Some(Address::new(&pod.metadata.namespace, name)),
+            _ => None,
+        };
+        pod.spec.volumes.iter().filter_map(claim).collect::<Vec<_>>()
+    };
+    pods.into_iter().flat_map(of).collect()
+}
+
+/// Reads the storage of pods and the budgets that concern them.
+pub async fn read_storage(cluster: &Cluster, pods: &[&Pod], around: &mut Surroundings) -> Result<()> {
+    let claims = claims_of(pods.iter().copied());
+    let storage = async {
+        let Some(claims) = seen(cluster.some::<Claim>(CLAIMS, &claims).await)? else {
+            return Ok((None, None));
+        };
+        let bound = claims.iter().map(|claim| Address::new("", &claim.value.spec.volume_name));
+        let bound: BTreeSet<_> = bound.filter(|at| !at.name.is_empty()).collect();
+        let disks = seen(cluster.some(DISKS, &bound).await)?.map(by_name);
+        let claims = values(claims).into_iter().map(|claim| (full(&claim.address()), claim)).collect();
+        Ok((Some(claims), disks))
+    };
+    let attachments = async {
+        if claims.is_empty() {
+            return Ok(Some(Vec::new()));
+        }
+        let nodes: BTreeSet<&str> = pods.iter().map(|pod| pod.spec.node_name.as_str()).collect();
+        let concerned = |attachment: &Attachment| nodes.contains(attachment.spec.node_name.as_str());
+        let list = cluster.sift(&Query::new(ATTACHMENTS).paged().bare(true), concerned).await;
+        Ok(seen(list)?.map(|list| values(list.items)))
+    };
+    let namespaces: BTreeSet<&str> = pods.iter().map(|pod| pod.metadata.namespace.as_str()).collect();
+    let budgets = async {
+        let mut query = Query::new(BUDGETS).paged().bare(true);
+        if let (Some(one), 1) = (namespaces.first(), namespaces.len()) {
+            query = query.namespace(*one);
+        }
+        Ok::<_, Error>(seen(cluster.list::<Budget>(&query).await)?.map(|list| values(list.items)))
+    };
+    let ((claims, disks), attachments, budgets) = tokio::try_join!(storage, attachments, budgets)?;
+    (around.claims, around.disks) = (claims, disks);
+    (around.attachments, around.budgets) = (attachments, budgets);
+    Ok(())
+}
+
+/// Reads all that these pods are judged by.
+pub async fn around(cluster: &Cluster, pods: &[&Pod]) -> Result<Surroundings> {
+    let nodes = pods.iter().filter(|pod| pod.is_scheduled()).map(|pod| Address::new("", &pod.spec.node_name));
+    let nodes: BTreeSet<_> = nodes.collect();
+    let (mut leases, mut around) = (Surroundings::default(), Surroundings::default());
+    let nodes = async { seen(cluster.some(NODES, &nodes).await) };
+    let (nodes, (), ()) =
+        tokio::try_join!(nodes, read_leases(cluster, &mut leases), read_storage(cluster, pods, &mut around))?;
+    Ok(Surroundings {
+        nodes: nodes.map(by_name),
+        heartbeats: leases.heartbeats,
+        maintenance: leases.maintenance,
+        leaders: leases.leaders,
+        ..around
+    })
+}
+
+/// What a watch has to follow beside nodes and pods, as far as it may be read.
+pub async fn readable(cluster: &Cluster) -> Result<Vec<Query>> {
+    let kinds: [Resource; 5] = [LEASES, CLAIMS, DISKS, ATTACHMENTS, BUDGETS];
+    let try_one = async |resource| {
+        let allowed = seen(cluster.list::<serde_json::Value>(&Query::new(resource).limit(1)).await)?;
+        Ok::<_, Error>(allowed.map(|_| Query::new(resource).paged().bare(true)))
+    };
+    let queries = futures::future::try_join_all(kinds.map(try_one)).await?;
+    Ok(queries.into_iter().flatten().collect())
+}

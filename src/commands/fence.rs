@@ -1,0 +1,399 @@
+//! `kubectl lease fence`.
+//!
+//! The out-of-service taint tells the control plane that a machine is off: pod GC then deletes what is
+//! Terminating there, and its volumes are detached at once. If that is not true, data is destroyed. So
+//! it takes a silent node, a confirmation, and the node's maintenance lease, under which all of it is
+//! looked at once more.
+
+use std::{collections::BTreeSet, ops::ControlFlow, sync::Arc, time::Duration};
+
+use jiff::SignedDuration;
+use tokio::time::Instant;
+
+use super::{
+    check_right, count, dry_run_note, interrupted,
+    maint::{
+        claims,
+        run::{RELEASE, term},
+        take_all, targets, warn_unseen, who,
+    },
+    watching, writing,
+};
+use crate::{
+    cli::{self, DryRun, Fence},
+    cluster::{
+        Cluster, LEASES, NODES, Object, PODS, Query,
+        pods::Record,
+        single::{Address, Writing},
+        watch::Event,
+    },
+    domain::{
+        deadline::Schedule,
+        duration::age,
+        lease::Lease,
+        maintenance::{self, Standing},
+        node::{Contact, HEARTBEATS, LATE_AFTER, Node, OUT_OF_SERVICE, Taint},
+        pod::Pod,
+    },
+    error::{Error, Result},
+    exit::ExitCode,
+    output::{Brief, Printer, Tone, progress::WaitLine, prompt},
+    session::{Claim, Held, Rule, keep},
+};
+
+/// How long others wait if this process dies on the way; it is renewed meanwhile.
+const DURATION: Duration = Duration::from_secs(60);
+
+pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+    let at = Address::new("", &args.node);
+    let (seen, who, ()) = tokio::try_join!(
+        look(&at, cluster),
+        who(&args.identity, false, cluster),
+        check_right("patch", NODES, &at, cluster)
+    )?;
+    if seen.node.value.is_out_of_service() != args.undo {
+        let state = if args.undo { "is not fenced" } else { "is fenced already" };
+        printer.done(&format!("{} {state}", args.node))?;
+        return Ok(ExitCode::Done);
+    }
+    check(args, &seen, cluster)?;
+    show(args, &seen, cluster, printer);
+    tokio::select! {
+        // Asked about first, so that Ctrl-C at the question leaves the terminal as it was.
+        biased;
+        interruption = interrupted() => Err(interruption),
+        confirmed = async { confirm(args, &seen, cluster) } => confirmed,
+    }?;
+    if args.write.dry_run == DryRun::Client {
+        return done(args, printer);
+    }
+    let which = cli::Nodes { nodes: vec![args.node.clone()], selector: None, all: false };
+    let targets = targets(&which, cluster).await?;
+    let now = cluster.server_time();
+    let lease = targets.first().and_then(|target| target.lease.as_ref()).map(|lease| &lease.value.spec);
+    let standing = Standing::of(lease, &who, now);
+    let ours = matches!(standing, Standing::Ours { until, .. } if until.is_none_or(|until| now.0 <= until));
+    if ours || args.write.dry_run == DryRun::Server {
+        // What is held already is gone on under, and not ours to release.
+        return under(args, &seen, &[], &who.to_string(), cluster, printer).await;
+    }
+    warn_unseen(&targets, printer);
+    let what = if args.undo { "unfencing" } else { "fencing" };
+    let reason = args.reason.as_ref().map_or_else(|| what.to_owned(), |reason| format!("{what}: {reason}"));
+    let claims = claims(targets, &args.taking, |target| Claim {
+        at: Address::new(maintenance::NAMESPACE, &target.node.name),
+        who: if args.identity.holder.is_some() { who.clone() } else { who.unique(&term()) },
+        seconds: i32::try_from(DURATION.as_secs()).unwrap_or(i32::MAX),
+        reason: Some(reason.clone()),
+        owner: Some(target.node.clone()),
+        rule: Rule::Process,
+        take_malformed: args.taking.take_malformed,
+        create_namespace: true,
+        writing: Writing::default(),
+        attempts: Arc::default(),
+    })?;
+    let taken =
+        take_all(&claims, &cli::Wait { wait: None }, cluster, printer).await.map_err(
+            |error| match error {
+                Error::Held { message, .. } => Error::Held {
+                    message,
+                    hint: Some(
+                        "ask them: whoever holds a node for maintenance may have switched it off, or not"
+                            .into(),
+                    ),
+                },
+                error => error,
+            },
+        )?;
+    let Some((held, _)) = taken.into_iter().next() else {
+        return Err(Error::NotFound { message: format!("there is no node '{}'", args.node), hint: None });
+    };
+    let outcome = under(args, &seen, std::slice::from_ref(&held), &who.to_string(), cluster, printer).await;
+    match tokio::time::timeout(RELEASE, held.release(cluster, &Writing::default())).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => {
+            printer.warn(&format!("the lease of {} is not released, it will expire: {error}", args.node));
+        }
+        Err(_) => printer.warn(&format!("the lease of {} is not released, it will expire", args.node)),
+    }
+    outcome
+}
+
+/// Acts while what is held is kept.
+async fn under(
+    args: &Fence,
+    seen: &Seen,
+    held: &[Held],
+    who: &str,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<ExitCode> {
+    tokio::select! {
+        outcome = act(args, seen, who, cluster, printer) => outcome,
+        lost = keep(cluster, held, Schedule::new(DURATION), |_| ()) => {
+            Err(Error::LeaseLost { message: format!("the maintenance lease was lost meanwhile: {lost}") })
+        }
+        interruption = interrupted() => Err(interruption),
+    }
+}
+
+/// A node, and its last heartbeat.
+struct Seen {
+    node: Object<Node>,
+    heartbeat: Option<Object<Lease>>,
+    /// What is not finished there.
+    pods: Vec<Object<Pod>>,
+}
+
+/// Whether a pod goes from a node that is out of service: what is Terminating, and what the taint makes
+/// so. A pod that tolerates everything stays, as those of the network often do.
+fn goes(pod: &Pod) -> bool {
+    !pod.is_finished() && (pod.metadata.deletion_timestamp.is_some() || !pod.tolerates(OUT_OF_SERVICE))
+}
+
+impl Seen {
+    fn contact(&self, cluster: &Cluster) -> Contact {
+        self.node.value.contact(self.lease(), cluster.server_time())
+    }
+
+    fn lease(&self) -> Option<&Lease> {
+        self.heartbeat.as_ref().map(|lease| &*lease.value)
+    }
+
+    /// How long ago it was last heard of, in words.
+    fn heard(&self, cluster: &Cluster) -> String {
+        let heartbeat = self.node.value.heartbeat(self.lease());
+        heartbeat.map_or("never heard of".to_owned(), |time| {
+            // A node's clock may be ahead.
+            let ago = cluster.server_time().since(time).max(SignedDuration::ZERO);
+            format!("last heartbeat {} ago", age(ago))
+        })
+    }
+}
+
+async fn look(at: &Address, cluster: &Cluster) -> Result<Seen> {
+    let pods = Query::new(PODS).select(None, Some(&format!("spec.nodeName={}", at.name))).bare(true);
+    let heartbeat = Address::new(HEARTBEATS, &at.name);
+    let (node, heartbeat, pods) = tokio::try_join!(
+        cluster.get::<Node>(NODES, at),
+        cluster.get::<Lease>(LEASES, &heartbeat),
+        cluster.sift(&pods, |pod: &Pod| !pod.is_finished()),
+    )?;
+    let node = node.ok_or_else(|| Error::NotFound {
+        message: format!("there is no node '{}'", at.name),
+        hint: Some("pods of a node that does not exist are deleted by pod GC within a minute".into()),
+    })?;
+    Ok(Seen { node, heartbeat, pods: pods.items })
+}
+
+/// Whether it may be done at all.
+fn check(args: &Fence, seen: &Seen, cluster: &Cluster) -> Result<()> {
+    if args.undo {
+        return Ok(());
+    }
+    let (node, heard) = (&args.node, seen.heard(cluster));
+    // The node controller's word is not enough: a heartbeat since then says otherwise. Its clock may
+    // be ahead, so one from the future counts too.
+    let fresh = seen
+        .node
+        .value
+        .heartbeat(seen.lease())
+        .is_some_and(|time| cluster.server_time().since(time) <= LATE_AFTER);
+    let refuse = |message: String, hint: &str| Err(Error::Refused { message, hint: Some(hint.to_owned()) });
+    match seen.contact(cluster) {
+        Contact::Heard | Contact::Back => refuse(
+            format!("{node} is alive ({heard}): a machine that is off does not heartbeat"),
+            "switch it off first; to empty a living node, use 'kubectl drain'",
+        ),
+        _ if fresh => refuse(
+            format!("{node} heartbeats ({heard}), whatever its Ready condition says"),
+            "switch it off first, and wait until its heartbeat is 40 seconds old",
+        ),
+        Contact::Late => refuse(
+            format!("{node} is late ({heard}), and not given up by the node controller yet"),
+            "try again in a minute; pod GC does nothing before",
+        ),
+        Contact::Silent | Contact::Fenced | Contact::Gone => Ok(()),
+    }
+}
+
+fn show(args: &Fence, seen: &Seen, cluster: &Cluster, printer: &mut Printer) {
+    let terminating = seen.pods.iter().filter(|pod| pod.value.metadata.deletion_timestamp.is_some()).count();
+    let lines = [
+        ("node", seen.heard(cluster)),
+        ("pods", format!("{} there, {terminating} of them Terminating", seen.pods.len())),
+    ];
+    let why: &[String] = if args.undo {
+        &["- scheduling there, and what its kubelet runs, is as usual again".to_owned()]
+    } else {
+        &[
+            "- all pods there are ended and deleted, and their volumes detached, without asking the machine"
+                .to_owned(),
+            "- if it still runs, they run twice and may write to the same data".to_owned(),
+        ]
+    };
+    printer.brief(&Brief {
+        title: &args.node,
+        verdict: if args.undo { "to be taken into service again" } else { "to be declared out of service" },
+        tone: Tone::Doubtful,
+        lines: &lines,
+        lists: &[("then", why)],
+    });
+}
+
+fn confirm(args: &Fence, seen: &Seen, cluster: &Cluster) -> Result<()> {
+    // A node that is back is expected to be taken into service again.
+    let expected = args.undo && seen.contact(cluster).is_alive();
+    if expected || args.confirm || args.write.dry_run != DryRun::None {
+        return Ok(());
+    }
+    let node = &args.node;
+    if !prompt::possible() {
+        let (message, hint) = if args.undo {
+            (
+                format!("{node} is not back ({}), and there is no terminal to ask on", seen.heard(cluster)),
+                "--confirm takes the taint off all the same",
+            )
+        } else {
+            (
+                format!("{node} was not fenced: there is no terminal to ask on"),
+                "--confirm, once you have made sure that the machine is off",
+            )
+        };
+        return Err(Error::Refused { message, hint: Some(hint.into()) });
+    }
+    let yes = if args.undo {
+        prompt::confirm(&format!("{node} is not back ({}). Take the taint off?", seen.heard(cluster)))?
+    } else {
+        let phrase = format!("{node} is off");
+        prompt::answer(&format!("Type '{phrase}' if you have made sure that it is; Enter stops"))? == phrase
+    };
+    if yes {
+        return Ok(());
+    }
+    Err(Error::Refused { message: "nothing was changed".into(), hint: None })
+}
+
+/// Looks once more, and sets or takes off the taint.
+async fn act(
+    args: &Fence,
+    before: &Seen,
+    who: &str,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<ExitCode> {
+    let at = Address::new("", &args.node);
+    let now = look(&at, cluster).await?;
+    let (old, new) = (&before.node.value.metadata, &now.node.value.metadata);
+    let renewed = |seen: &Seen| seen.lease().and_then(Lease::renewed);
+    if old.uid != new.uid || (!args.undo && renewed(before) != renewed(&now)) {
+        return Err(Error::LostRace {
+            message: format!(
+                "{} was heard of meanwhile ({}): nothing was changed",
+                args.node,
+                now.heard(cluster)
+            ),
+        });
+    }
+    check(args, &now, cluster)?;
+    let node = &now.node.value;
+    let mut taints = node.spec.taints.clone();
+    taints.retain(|taint| taint.key != OUT_OF_SERVICE);
+    if !args.undo {
+        taints.push(Taint {
+            key: OUT_OF_SERVICE.into(),
+            value: "nodeshutdown".into(),
+            // What is not Terminating yet is made so.
+            effect: "NoExecute".into(),
+            time_added: None,
+        });
+    }
+    let writing = writing(&args.write);
+    cluster.set_taints(node, &taints, &writing).await.map_err(|error| {
+        if error.is_conflict() {
+            let message =
+                format!("{} changed between the look and the write: nothing was changed", args.node);
+            return Error::LostRace { message };
+        }
+        error
+    })?;
+    done(args, printer)?;
+    if writing.dry_run {
+        return Ok(ExitCode::Done);
+    }
+    record(args, &now, who, cluster, printer).await;
+    let going = now.pods.iter().filter(|pod| goes(&pod.value)).count();
+    if args.undo || going == 0 {
+        return Ok(ExitCode::Done);
+    }
+    match args.wait {
+        None => printer.note(&format!(
+            "pod GC deletes the {} there within a minute; 'kubectl lease partitions {} -w' shows it",
+            count(going, "pod"),
+            args.node
+        )),
+        Some(limit) => emptied(args, limit, cluster, printer).await?,
+    }
+    Ok(ExitCode::Done)
+}
+
+fn done(args: &Fence, printer: &mut Printer) -> Result<ExitCode> {
+    let word = if args.undo { "taken into service again" } else { "fenced" };
+    printer.done(&format!("{} {word}{}", args.node, dry_run_note(&args.write)))?;
+    Ok(ExitCode::Done)
+}
+
+async fn record(args: &Fence, seen: &Seen, who: &str, cluster: &Cluster, printer: &mut Printer) {
+    let reason = args.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+    let (word, message) = if args.undo {
+        ("Unfenced", format!("taken into service again by {who}{reason}"))
+    } else {
+        ("Fenced", format!("declared out of service by {who}{reason} ({})", seen.heard(cluster)))
+    };
+    let at = Address::new("", &args.node);
+    let uid = &seen.node.value.metadata.uid;
+    let record = Record { resource: NODES, at: &at, uid, reason: word, message, who: who.to_owned() };
+    if let Err(error) = cluster.record(&record, &writing(&args.write)).await {
+        printer.warn(&format!("no Event was left about {}: {error}", args.node));
+    }
+}
+
+/// Watches the pods of the node go.
+async fn emptied(
+    args: &Fence,
+    limit: Option<Duration>,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<()> {
+    let query = Query::new(PODS).select(None, Some(&format!("spec.nodeName={}", args.node))).bare(true);
+    let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+    let mut line = WaitLine::default();
+    let mut left = BTreeSet::new();
+    let empty = watching::until(cluster, &query, deadline, |event: Event<Pod>| {
+        match event {
+            Event::Snapshot(pods) => {
+                let there = pods.iter().filter(|pod| goes(&pod.value));
+                left = there.map(|pod| pod.value.metadata.uid.clone()).collect();
+            }
+            Event::Gone(pod) => drop(left.remove(&pod.value.metadata.uid)),
+            Event::Changed(_) | Event::Lost(_) | Event::Failed(_) => {}
+        }
+        if left.is_empty() {
+            return ControlFlow::Break(());
+        }
+        line.say(
+            printer,
+            &format!("waiting for pod GC, {} left on {}", count(left.len(), "pod"), args.node),
+            "",
+        );
+        ControlFlow::Continue(None)
+    })
+    .await?;
+    drop(line);
+    if !empty {
+        return Err(Error::TimedOut {
+            message: format!("{} still there on {}", count(left.len(), "pod"), args.node),
+        });
+    }
+    printer.done(&format!("{} is let go of: its pods are gone", args.node))
+}

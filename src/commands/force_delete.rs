@@ -1,0 +1,670 @@
+//! `kubectl lease force-delete`.
+//!
+//! Look, show, ask, and only then delete: exactly what was shown, or nothing.
+
+use std::{collections::BTreeSet, ops::ControlFlow, time::Duration};
+
+use futures::future::try_join_all;
+use tokio::time::Instant;
+
+use super::{
+    check_right, dry_run_note, evidence, interrupted,
+    maint::who,
+    partitions::{self, Which, gather},
+    watching, writing,
+};
+use crate::{
+    cli::{self, DryRun, ForceDelete},
+    cluster::{
+        Cluster, Object, PODS, Query,
+        pods::Record,
+        single::{Address, Addressed as _, Deletion},
+        watch::Event,
+    },
+    domain::{
+        duration::age,
+        lease::Lease,
+        node::Contact,
+        pod::Pod,
+        risk::{Assessment, Futile, Risk, Surroundings},
+        safer::Safe,
+        time::ServerTime,
+    },
+    error::{Error, Result},
+    exit::ExitCode,
+    output::{Brief, Printer, progress::WaitLine, prompt},
+};
+
+/// How long a replacement is looked for, and then the node that it is given to.
+const REPLACED_WITHIN: Duration = Duration::from_secs(5);
+const SCHEDULED_WITHIN: Duration = Duration::from_secs(2);
+/// How long pod GC may take that runs at all.
+const COLLECTED_WITHIN: Duration = Duration::from_secs(120);
+
+/// A pod, and all there is to say about force-deleting it.
+struct Judged {
+    pod: Object<Pod>,
+    assessment: Assessment,
+}
+
+/// What is to be done with it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    Force,
+    Safely(Safe),
+}
+
+pub async fn run(args: &ForceDelete, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+    tokio::select! {
+        // Asked about first, so that Ctrl-C at a question is an answer to it and leaves the terminal as
+        // it was.
+        biased;
+        interruption = interrupted() => Err(interruption),
+        outcome = look_and_delete(args, cluster, printer) => outcome,
+    }
+}
+
+async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+    let pods = chosen(args, cluster).await?;
+    let values: Vec<&Pod> = pods.iter().map(|pod| &*pod.value).collect();
+    let nobody = cli::Identity { holder: None };
+    let who = async { Ok(who(&nobody, false, cluster).await.ok()) };
+    let ((), around, who) =
+        tokio::try_join!(check_rights(args, &values, cluster), evidence::around(cluster, &values), who)?;
+    let now = cluster.server_time();
+    let judged: Vec<Judged> = pods
+        .into_iter()
+        .map(|pod| Judged { assessment: Assessment::of(&pod.value, &around, now), pod })
+        .collect();
+    for one in &judged {
+        show(one, printer);
+    }
+    // All are judged and asked about before any is touched.
+    let mut choices = Vec::new();
+    let mut asked = false;
+    for one in &judged {
+        choices.push(choose(args, one, &mut asked)?);
+    }
+    if asked {
+        // A person takes time to think, and the world goes on meanwhile.
+        let values: Vec<&Pod> = judged.iter().map(|one| &*one.pod.value).collect();
+        let later = evidence::around(cluster, &values).await?;
+        for one in &judged {
+            still_so(one, &around, &later, cluster.server_time())?;
+        }
+    }
+    let who = who.map_or_else(|| "an unknown user".to_owned(), |who| who.to_string());
+    let mut failure: Option<Error> = None;
+    for (one, choice) in judged.iter().zip(choices) {
+        let outcome = match choice {
+            Choice::Force => force(args, one, &who, cluster, printer).await,
+            Choice::Safely(way) => safely(args, one, way, cluster, printer).await,
+        };
+        // One that cannot be deleted is no reason to leave the others: each has had its yes.
+        if let Err(error) = outcome
+            && let Some(earlier) = failure.replace(error)
+        {
+            printer.error(&earlier);
+        }
+    }
+    failure.map_or(Ok(ExitCode::Done), Err)
+}
+
+/// Whether what was shown of the pod's surroundings still holds. The pod itself is the server's to
+/// compare.
+fn still_so(one: &Judged, shown: &Surroundings, later: &Surroundings, now: ServerTime) -> Result<()> {
+    let (name, node) = (one.pod.value.full_name(), &one.pod.value.spec.node_name);
+    let heard = |around: &Surroundings| around.heartbeat(node).and_then(Lease::renewed);
+    let was_alive = one.assessment.contact.is_some_and(Contact::is_alive);
+    if !was_alive && heard(shown) != heard(later) {
+        return Err(Error::LostRace {
+            message: format!("{node} was heard of meanwhile: nothing was deleted"),
+        });
+    }
+    let risk = Assessment::of(&one.pod.value, later, now).risk;
+    if risk > one.assessment.risk {
+        let message =
+            format!("the risk of force-deleting {name} has become {}: nothing was deleted", risk.word());
+        return Err(Error::LostRace { message });
+    }
+    Ok(())
+}
+
+/// The pods that are meant.
+async fn chosen(args: &ForceDelete, cluster: &Cluster) -> Result<Vec<Object<Pod>>> {
+    let names = args.names();
+    if !names.is_empty() {
+        let addresses = names.iter().map(|name| Address::new(cluster.namespace(), *name)).collect();
+        return read(&addresses, cluster).await;
+    }
+    if let Some(labels) = &args.selector {
+        let query = Query::new(PODS).namespace(cluster.namespace()).select(Some(labels), None).paged();
+        let mut found = cluster.list::<Pod>(&query).await?.items;
+        found.sort_by_key(|pod| pod.value.full_name());
+        if found.is_empty() {
+            return Err(Error::NotFound {
+                message: format!("no pod in {} has the labels '{labels}'", cluster.namespace()),
+                hint: Some("-n names another namespace".into()),
+            });
+        }
+        return Ok(found);
+    }
+    let which = Which { node: args.node.as_deref(), ..Which::default() };
+    let now = cluster.server_time();
+    let found = gather(&which, cluster, true, |pod| pod.is_stuck(now)).await?;
+    if let Some(node) = &args.node {
+        let stranded = found.partitions.into_iter().flat_map(|partition| partition.pods);
+        let pods: Vec<_> = stranded.map(|stranded| stranded.pod).chain(found.others).collect();
+        if pods.is_empty() {
+            return Err(Error::NotFound {
+                message: format!("no pod is stranded or stuck on {node}"),
+                hint: Some(format!("'kubectl lease partitions {node}' shows how it is")),
+            });
+        }
+        return Ok(pods);
+    }
+    let mut choices = Vec::new();
+    for partition in &found.partitions {
+        for stranded in &partition.pods {
+            let (pod, risk) = (&stranded.pod.value, stranded.assessment.risk.word());
+            let line = format!(
+                "{}   on {}, {}, risk {risk}",
+                pod.full_name(),
+                partition.node,
+                partition.contact.word()
+            );
+            choices.push((pod.address(), line));
+        }
+    }
+    for pod in &found.others {
+        let pod = &pod.value;
+        let since =
+            pod.terminating(now).map_or_else(String::new, |since| format!("Terminating for {}", age(since)));
+        choices.push((pod.address(), format!("{}   on {}, {since}", pod.full_name(), pod.spec.node_name)));
+    }
+    if !prompt::possible() || choices.is_empty() {
+        let names: Vec<String> =
+            choices.iter().map(|(at, _)| format!("{}/{}", at.namespace, at.name)).collect();
+        let hint = match names.len() {
+            0 => "no pod is stranded or stuck; 'kubectl lease force-delete pod NAME -n NAMESPACE' names one"
+                .into(),
+            1..=10 => format!("stranded or stuck: {}", names.join(", ")),
+            more => format!("stranded or stuck: {} and {} more", names[..10].join(", "), more - 10),
+        };
+        return Err(Error::Usage { message: "no pod is named".into(), hint: Some(hint) });
+    }
+    let lines: Vec<String> = choices.iter().map(|(_, line)| line.clone()).collect();
+    let picked =
+        prompt::choose("Stranded and stuck pods; space marks, Enter goes on with the marked", &lines)?;
+    let addresses: BTreeSet<Address> = picked.into_iter().map(|n| choices[n].0.clone()).collect();
+    if addresses.is_empty() {
+        return Err(Error::Refused { message: "no pod was chosen".into(), hint: None });
+    }
+    read(&addresses, cluster).await
+}
+
+/// These pods, all of them.
+async fn read(addresses: &BTreeSet<Address>, cluster: &Cluster) -> Result<Vec<Object<Pod>>> {
+    let found: Vec<Object<Pod>> = cluster.some(PODS, addresses).await?;
+    let missing: Vec<String> = addresses
+        .iter()
+        .filter(|at| found.iter().all(|pod| pod.value.address() != **at))
+        .map(|at| format!("'{}' in {}", at.name, at.namespace))
+        .collect();
+    if missing.is_empty() {
+        return Ok(found);
+    }
+    Err(Error::NotFound {
+        message: format!("there is no pod {}", missing.join(", ")),
+        hint: Some("-n names another namespace; 'kubectl lease partitions' lists what is stranded".into()),
+    })
+}
+
+/// Whether they may be deleted at all.
+async fn check_rights(args: &ForceDelete, pods: &[&Pod], cluster: &Cluster) -> Result<()> {
+    if args.safe || args.write.dry_run == DryRun::Client {
+        // Which right the safe way takes depends on the pod; to look takes none.
+        return Ok(());
+    }
+    let namespaces: BTreeSet<&str> = pods.iter().map(|pod| pod.metadata.namespace.as_str()).collect();
+    let name = if let [one] = pods { one.metadata.name.as_str() } else { "" };
+    let checks = namespaces
+        .into_iter()
+        .map(async |namespace| check_right("delete", PODS, &Address::new(namespace, name), cluster).await);
+    try_join_all(checks).await.map(drop)
+}
+
+fn show(one: &Judged, printer: &mut Printer) {
+    let Assessment { risk, evidence, reasons, safer, .. } = &one.assessment;
+    let reasons: Vec<String> = reasons.iter().map(|reason| format!("- {reason}")).collect();
+    let safer: Vec<String> = safer
+        .iter()
+        .enumerate()
+        .map(|(n, way)| {
+            let command = way.command.as_ref().map_or_else(String::new, |command| format!("\n{command}"));
+            format!("{}. {}{command}", n + 1, way.what)
+        })
+        .collect();
+    printer.brief(&Brief {
+        title: &format!("{}, risk of force-deleting it", one.pod.value.full_name()),
+        verdict: risk.word(),
+        tone: partitions::tone(*risk),
+        lines: evidence,
+        lists: &[("why", &reasons), ("safer", &safer)],
+    });
+}
+
+/// What is done without force, if anything can be.
+fn safe_way(one: &Judged) -> Option<Safe> {
+    one.assessment.safer.iter().find_map(|way| way.takes)
+}
+
+fn safe_word(way: Safe) -> &'static str {
+    match way {
+        Safe::Evict => "evict it",
+        Safe::Delete => "delete it with its grace",
+        Safe::Await => "wait for its end",
+    }
+}
+
+/// What the user wants done; an error if that is nothing. `asked` is set if it took a question.
+fn choose(args: &ForceDelete, one: &Judged, asked: &mut bool) -> Result<Choice> {
+    let name = one.pod.value.full_name();
+    let Assessment { risk, futile, reasons, safer, .. } = &one.assessment;
+    if args.safe {
+        return choose_safely(args, one);
+    }
+    if let (Some(futile), false) = (futile, args.consent.anyway) {
+        let first = safer.first().map(|way| way.command.clone().unwrap_or_else(|| way.what.clone()));
+        let first = first.map_or_else(String::new, |first| format!("; {first}"));
+        let also = match futile {
+            Futile::Finalizers => "--anyway marks it for deletion with no grace all the same",
+            Futile::Mirror => "--anyway deletes the image all the same",
+        };
+        return Err(Error::Refused {
+            message: format!(
+                "force does not help with {name}: {}",
+                reasons.first().map_or("", String::as_str)
+            ),
+            hint: Some(format!("{also}{first}")),
+        });
+    }
+    if args.write.dry_run != DryRun::None {
+        return Ok(Choice::Force);
+    }
+    let critical = *risk == Risk::Critical;
+    if args.consent.confirm && (args.consent.i_have_fenced || !critical) {
+        return Ok(Choice::Force);
+    }
+    let node = &one.pod.value.spec.node_name;
+    if !prompt::possible() {
+        let flags = if critical {
+            format!("--confirm --i-have-fenced, once you have made sure that the machine of {node} is off")
+        } else {
+            "--confirm deletes it without asking".to_owned()
+        };
+        return Err(Error::Refused {
+            message: format!(
+                "{name} was not deleted: the risk is {}, and there is no terminal to ask on",
+                risk.word()
+            ),
+            hint: Some(match safe_way(one) {
+                Some(way) => format!("--safe --confirm to {}; {flags}", safe_word(way)),
+                None => flags,
+            }),
+        });
+    }
+    let phrase = match risk {
+        Risk::Critical => Some(format!("{node} is off")),
+        Risk::High => Some(one.pod.value.metadata.name.clone()),
+        _ => None,
+    };
+    let safely = safe_way(one);
+    let or_safe = safely.map_or_else(String::new, |way| format!(", 'safe' to {}", safe_word(way)));
+    let question = match &phrase {
+        Some(phrase) => format!("Type '{phrase}' to force-delete {name}{or_safe}; Enter stops"),
+        None => format!("Force-delete {name}? 'y'{or_safe}; Enter stops"),
+    };
+    *asked = true;
+    let answer = prompt::answer(&question)?;
+    let yes = match &phrase {
+        Some(phrase) => answer == *phrase,
+        None => matches!(answer.to_lowercase().as_str(), "y" | "yes"),
+    };
+    match safely {
+        _ if yes => Ok(Choice::Force),
+        Some(way) if answer == "safe" => Ok(Choice::Safely(way)),
+        _ => Err(Error::Refused { message: "nothing was deleted".into(), hint: None }),
+    }
+}
+
+fn choose_safely(args: &ForceDelete, one: &Judged) -> Result<Choice> {
+    let name = one.pod.value.full_name();
+    let Some(way) = safe_way(one) else {
+        let first = one.assessment.safer.first();
+        return Err(Error::Refused {
+            message: format!("nothing can be done about {name} from here without force"),
+            hint: first.map(|way| {
+                way.command
+                    .clone()
+                    .map_or_else(|| way.what.clone(), |command| format!("{}: {command}", way.what))
+            }),
+        });
+    };
+    // To wait changes nothing.
+    if way == Safe::Await || args.consent.confirm || args.write.dry_run != DryRun::None {
+        return Ok(Choice::Safely(way));
+    }
+    if !prompt::possible() {
+        return Err(Error::Refused {
+            message: format!("{name} was left alone: there is no terminal to ask on"),
+            hint: Some(format!("--safe --confirm to {}", safe_word(way))),
+        });
+    }
+    if prompt::confirm(&format!("{name}: {}?", safe_word(way)))? {
+        return Ok(Choice::Safely(way));
+    }
+    Err(Error::Refused { message: "nothing was deleted".into(), hint: None })
+}
+
+async fn delete(one: &Judged, grace_seconds: Option<u32>, dry_run: bool, cluster: &Cluster) -> Result<()> {
+    let (pod, at) = (&one.pod.value, one.pod.value.address());
+    let how = Deletion {
+        uid: &pod.metadata.uid,
+        resource_version: &pod.metadata.resource_version,
+        grace_seconds,
+        dry_run,
+    };
+    match cluster.delete(PODS, &at, &how).await {
+        // It may have been done all the same: what is there now tells.
+        Err(error) if error.is_unclear() && !dry_run => match cluster.get::<Pod>(PODS, &at).await {
+            Ok(Some(now)) if now.value.metadata.uid == pod.metadata.uid => Err(error),
+            Ok(_) => Ok(()),
+            Err(_) => Err(error),
+        },
+        outcome => outcome.map_err(|error| raced(error, pod)),
+    }
+}
+
+/// What was looked at is not what is there now.
+fn raced(error: Error, pod: &Pod) -> Error {
+    let name = pod.full_name();
+    if error.is_conflict() {
+        let message =
+            format!("{name} changed between the look and the deletion: nothing was deleted ({error})");
+        return Error::LostRace { message };
+    }
+    if error.is_not_found() {
+        return Error::LostRace { message: format!("{name} went by itself meanwhile: nothing was deleted") };
+    }
+    error
+}
+
+async fn force(
+    args: &ForceDelete,
+    one: &Judged,
+    who: &str,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<()> {
+    let (pod, risk) = (&one.pod.value, one.assessment.risk.word());
+    let name = pod.full_name();
+    let note = dry_run_note(&args.write);
+    let writing = writing(&args.write);
+    let began = cluster.server_time();
+    if args.write.dry_run != DryRun::Client {
+        delete(one, Some(0), writing.dry_run, cluster).await?;
+    }
+    printer.done(&format!("{name} force-deleted, risk {risk}{note}"))?;
+    if args.write.dry_run != DryRun::None {
+        return Ok(());
+    }
+    record(args, one, who, cluster, printer).await;
+    aftermath(args, one, began, cluster, printer).await
+}
+
+/// Leaves word for whoever wonders later.
+async fn record(args: &ForceDelete, one: &Judged, who: &str, cluster: &Cluster, printer: &mut Printer) {
+    let pod = &one.pod.value;
+    let reason = args.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+    let fenced = if args.consent.i_have_fenced { ", said to be fenced" } else { "" };
+    let message = format!(
+        "force-deleted by {who}{reason} (risk {}{fenced}: {})",
+        one.assessment.risk.word(),
+        one.assessment.reasons.join("; ")
+    );
+    let at = pod.address();
+    let record = Record {
+        resource: PODS,
+        at: &at,
+        uid: &pod.metadata.uid,
+        reason: "ForceDeleted",
+        message,
+        who: who.to_owned(),
+    };
+    if let Err(error) = cluster.record(&record, &writing(&args.write)).await {
+        printer.warn(&format!("no Event was left about {}: {error}", pod.full_name()));
+    }
+}
+
+async fn safely(
+    args: &ForceDelete,
+    one: &Judged,
+    way: Safe,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<()> {
+    let pod = &one.pod.value;
+    let name = pod.full_name();
+    let note = dry_run_note(&args.write);
+    let (pretend, server) = (args.write.dry_run == DryRun::Client, args.write.dry_run == DryRun::Server);
+    match way {
+        Safe::Evict => {
+            if !pretend {
+                let evicted = cluster.evict(pod, server).await;
+                evicted.map_err(|error| match error {
+                    Error::Api { code: 429, message, .. } => Error::Held {
+                        message: format!("{name} cannot be evicted now: {message}"),
+                        hint: Some("try again when its disruption budget allows it".into()),
+                    },
+                    error => raced(error, pod),
+                })?;
+            }
+            printer.done(&format!("{name} evicted, it has {} to end{note}", age(pod.grace())))?;
+        }
+        Safe::Delete => {
+            if !pretend {
+                delete(one, None, server, cluster).await?;
+            }
+            printer.done(&format!("{name} deleted with its grace{note}"))?;
+        }
+        Safe::Await => {}
+    }
+    if args.write.dry_run != DryRun::None {
+        return Ok(());
+    }
+    let limit = match (args.wait, way) {
+        (Some(limit), _) => limit,
+        (None, Safe::Await) => Some(COLLECTED_WITHIN),
+        (None, _) => return Ok(()),
+    };
+    let began = cluster.server_time();
+    let goal = Goal { replacement: None, ready: false };
+    let seen = observe(
+        pod,
+        &goal,
+        limit.and_then(|limit| Instant::now().checked_add(limit)),
+        began,
+        cluster,
+        printer,
+    )
+    .await?;
+    if seen.gone {
+        return printer.done(&format!("{name} is gone"));
+    }
+    Err(Error::TimedOut { message: format!("{name} is still there") })
+}
+
+/// What to look for after a deletion.
+struct Goal {
+    /// The uid of the controller that makes the replacement, if one is to be expected.
+    replacement: Option<String>,
+    /// And until it is ready.
+    ready: bool,
+}
+
+#[derive(Default)]
+struct Observed {
+    gone: bool,
+    replacement: Option<Pod>,
+}
+
+/// Says what became of it: gone or not, and what came in its place.
+async fn aftermath(
+    args: &ForceDelete,
+    one: &Judged,
+    began: ServerTime,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<()> {
+    let pod = &one.pod.value;
+    let name = pod.full_name();
+    let controller = pod.controller();
+    // Only a StatefulSet waits for the object to go; the others have replaced it when it was deleted.
+    let expected = controller.filter(|owner| {
+        let waited = !matches!(
+            owner.kind.as_str(),
+            "ReplicaSet" | "ReplicationController" | "DaemonSet" | "Job" | "Node"
+        );
+        waited
+            || (owner.kind == "ReplicaSet" && pod.metadata.deletion_timestamp.is_none() && !pod.is_finished())
+    });
+    let goal = Goal { replacement: expected.map(|owner| owner.uid.clone()), ready: args.wait.is_some() };
+    let limit = match args.wait {
+        Some(limit) => limit,
+        None => Some(REPLACED_WITHIN),
+    };
+    let seen = observe(
+        pod,
+        &goal,
+        limit.and_then(|limit| Instant::now().checked_add(limit)),
+        began,
+        cluster,
+        printer,
+    )
+    .await?;
+    if !seen.gone {
+        let why = if pod.metadata.finalizers.is_empty() {
+            String::new()
+        } else {
+            format!(": kept by {}", pod.metadata.finalizers.join(", "))
+        };
+        if args.wait.is_some() {
+            return Err(Error::TimedOut { message: format!("{name} is still there{why}") });
+        }
+        printer.warn(&format!("{name} is marked for deletion and still there{why}"));
+        return Ok(());
+    }
+    match (&seen.replacement, expected) {
+        (Some(new), _) => {
+            let node = if new.is_scheduled() {
+                format!("on {}", new.spec.node_name)
+            } else {
+                "not given to a node yet".to_owned()
+            };
+            let ready = if new.is_ready() { ", ready" } else { "" };
+            printer.done(&format!(
+                "{name} is gone, replaced by {} with the uid {}, {node}{ready}",
+                new.full_name(),
+                new.metadata.uid
+            ))?;
+            if goal.ready && !new.is_ready() {
+                return Err(Error::TimedOut { message: format!("{} is not ready yet", new.full_name()) });
+            }
+        }
+        (None, Some(owner)) => {
+            printer
+                .done(&format!("{name} is gone; {}/{} has not replaced it yet", owner.kind, owner.name))?;
+            if goal.ready {
+                return Err(Error::TimedOut { message: format!("{name} was not replaced in time") });
+            }
+        }
+        (None, None) => printer.done(&format!("{name} is gone"))?,
+    }
+    Ok(())
+}
+
+/// Watches until the pod is gone and its replacement is there, or the time is over.
+async fn observe(
+    pod: &Pod,
+    goal: &Goal,
+    deadline: Option<Instant>,
+    began: ServerTime,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<Observed> {
+    let (namespace, uid) = (&pod.metadata.namespace, &pod.metadata.uid);
+    let named = format!("metadata.name={}", pod.metadata.name);
+    let labels: Vec<String> =
+        pod.metadata.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    // What replaces a pod of a ReplicaSet has its labels, and another name.
+    let elsewhere = pod.controller().is_some_and(|owner| owner.kind == "ReplicaSet") && !labels.is_empty();
+    let query = Query::new(PODS).namespace(namespace).bare(true);
+    let query = if goal.replacement.is_some() && elsewhere {
+        query.select(Some(&labels.join(",")), None)
+    } else {
+        query.select(None, Some(&named))
+    };
+    let mut line = WaitLine::default();
+    if deadline.is_none_or(|deadline| deadline > Instant::now() + REPLACED_WITHIN) {
+        line.say(printer, &format!("waiting for what becomes of {}", pod.full_name()), "");
+    }
+    let mut seen = Observed::default();
+    let mut scheduled_by: Option<Instant> = None;
+    let is_new = |new: &Pod| {
+        let owner = new.controller().map(|owner| owner.uid.as_str());
+        new.metadata.uid != *uid
+            && owner.is_some()
+            && owner == goal.replacement.as_deref()
+            && new.metadata.creation_timestamp.is_some_and(|time| began.since(time).as_secs() <= 1)
+    };
+    let outcome = watching::until(cluster, &query, deadline, |event: Event<Pod>| {
+        match event {
+            Event::Snapshot(pods) => {
+                seen.gone = pods.iter().all(|pod| pod.value.metadata.uid != *uid);
+                seen.replacement = pods.iter().map(|pod| &*pod.value).find(|new| is_new(new)).cloned();
+            }
+            Event::Gone(old) => seen.gone |= old.value.metadata.uid == *uid,
+            Event::Changed(new) => {
+                let known = seen.replacement.as_ref().map(|known| known.metadata.uid.as_str());
+                if is_new(&new.value) && known.is_none_or(|known| known == new.value.metadata.uid) {
+                    seen.replacement = Some((*new.value).clone());
+                }
+            }
+            Event::Lost(_) | Event::Failed(_) => {}
+        }
+        let done = match (&goal.replacement, &seen.replacement) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(_), Some(new)) if goal.ready => new.is_ready(),
+            (Some(_), Some(new)) => new.is_scheduled(),
+        };
+        if done && seen.gone {
+            return ControlFlow::Break(());
+        }
+        if seen.replacement.is_some() && !goal.ready {
+            scheduled_by.get_or_insert_with(|| Instant::now() + SCHEDULED_WITHIN);
+        }
+        ControlFlow::Continue(scheduled_by)
+    })
+    .await;
+    match outcome {
+        // Who may delete a pod and not watch it has to do without.
+        Err(Error::Forbidden { .. }) => {
+            let now = cluster.get::<Pod>(PODS, &pod.address()).await?;
+            let gone = now.is_none_or(|now| now.value.metadata.uid != *uid);
+            Ok(Observed { gone, replacement: None })
+        }
+        outcome => outcome.map(|_| seen),
+    }
+}

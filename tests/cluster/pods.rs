@@ -1,0 +1,687 @@
+//! `partitions`, `force-delete` and `fence`, on a real control plane with pod GC and the
+//! controllers of stateful and replica sets at work. Nodes are objects that the tests write; there is no kubelet.
+
+use std::{
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use kubectl_lease::{
+    cli::Connection,
+    cluster::{Cluster, Object, PODS, Query, config},
+    domain::pod::Pod,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    harness::{
+        User,
+        faults::{Fault, FaultProxy},
+        random,
+    },
+    plugin::{Plugin, wait_for},
+    shared,
+};
+
+const SOON: Duration = Duration::from_secs(10);
+/// The controllers begin when one of them has been elected.
+const CONTROLLED: Duration = Duration::from_secs(60);
+/// Pod GC looks every 20 seconds.
+const COLLECTED: Duration = Duration::from_secs(55);
+
+fn plugin() -> Plugin {
+    Plugin::new(shared().kubeconfig(User::Admin, 0))
+}
+
+fn ago(seconds: i64) -> jiff::Timestamp {
+    jiff::Timestamp::now() - jiff::SignedDuration::from_secs(seconds)
+}
+
+/// Writes a node that was last heard of so many seconds ago, and what the node controller says of it.
+fn write_node(name: &str, age: i64, ready: &str) {
+    let heartbeat = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": { "name": name, "namespace": "kube-node-lease" },
+        "spec": { "holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": format!("{:.6}", ago(age)) },
+    });
+    // The status is older: a kubelet writes it every five minutes.
+    let time = format!("{:.0}", ago(age.max(300)));
+    let ready = json!({
+        "type": "Ready", "status": ready, "reason": "Test", "message": "",
+        "lastHeartbeatTime": time, "lastTransitionTime": time,
+    });
+    let node = json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": { "name": name, "labels": { "test": name } },
+        "status": { "conditions": [ready] },
+    });
+    shared().apply(&json!({ "apiVersion": "v1", "kind": "List", "items": [heartbeat, node] }));
+}
+
+/// A dead node of this test's own.
+fn silent_node() -> String {
+    let name = format!("dead-{}", random());
+    write_node(&name, 600, "Unknown");
+    name
+}
+
+/// A living one, for as long as it takes the node controller to find out.
+fn living_node() -> String {
+    let name = format!("alive-{}", random());
+    write_node(&name, 1, "True");
+    name
+}
+
+/// A namespace of this test's own.
+fn namespace() -> String {
+    let name = format!("pods-{}", random());
+    shared().kubectl(&["create", "namespace", &name]);
+    name
+}
+
+fn template(node: &str) -> Value {
+    json!({
+        "nodeName": node, "tolerations": [{ "operator": "Exists" }],
+        "containers": [{ "name": "main", "image": "x" }],
+    })
+}
+
+fn pod(namespace: &str, name: &str, node: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": { "name": name, "namespace": namespace, "labels": { "app": name } },
+        "spec": template(node),
+    })
+}
+
+/// A set of one pod on a node, of this kind; the pod's name.
+fn owned_pod(kind: &str, namespace: &str, node: &str) -> String {
+    let mut set = json!({
+        "apiVersion": "apps/v1", "kind": kind,
+        "metadata": { "name": "set", "namespace": namespace },
+        "spec": {
+            "replicas": 1, "selector": { "matchLabels": { "app": "set" } },
+            "template": { "metadata": { "labels": { "app": "set" } }, "spec": template(node) },
+        },
+    });
+    if kind == "StatefulSet" {
+        set["spec"]["serviceName"] = "set".into();
+    }
+    shared().apply(&set);
+    let names = || {
+        let path = "jsonpath={.items[*].metadata.name}";
+        shared().kubectl(&["get", "pods", "-n", namespace, "-l", "app=set", "-o", path])
+    };
+    wait_for("its pod", CONTROLLED, || !names().is_empty(), String::new);
+    names()
+}
+
+fn uid(namespace: &str, pod: &str) -> String {
+    shared().kubectl(&[
+        "get",
+        "pod",
+        "-n",
+        namespace,
+        pod,
+        "--ignore-not-found",
+        "-o",
+        "jsonpath={.metadata.uid}",
+    ])
+}
+
+#[test]
+fn a_stateful_pod_of_a_silent_node_takes_the_phrase_and_the_replacement_is_shown() {
+    let (namespace, node) = (namespace(), silent_node());
+    let name = owned_pod("StatefulSet", &namespace, &node);
+    shared().kubectl(&["delete", "pod", "-n", &namespace, &name, "--wait=false"]);
+    let before = uid(&namespace, &name);
+    for flags in [&[][..], &["--confirm"]] {
+        let args = [&["force-delete", "pod", &name, "-n", &namespace][..], flags].concat();
+        plugin()
+            .run(&args)
+            .expect(6)
+            .says(&format!("{namespace}/{name}, risk of force-deleting it: critical"))
+            .says(&format!("the containers may still be running on {node}"))
+            .says("StatefulSet/set starts another of the same name as soon as the object is gone")
+            .says(&format!("kubectl lease fence {node}"))
+            .says("hint: --confirm --i-have-fenced");
+    }
+    let args = ["force-delete", "pod", &name, "-n", &namespace, "--reason", "it burnt"];
+    // The node is heard of while the question is being answered.
+    let mut terminal = plugin().start_on_terminal(&args, 40, 200);
+    terminal.until("the question", SOON, |screen| screen.contains(&format!("Type '{node} is off'")));
+    write_node(&node, 300, "Unknown");
+    terminal.types(&format!("{node} is off\r"));
+    assert_eq!(terminal.wait(), 5, "{}", terminal.screen());
+    for (typed, code) in
+        [("\r", 6), ("y\r", 6), (&*format!("{name}\r"), 6), (&*format!("{node} is off\r"), 0)]
+    {
+        assert_eq!(uid(&namespace, &name), before, "not deleted without the phrase");
+        let mut terminal = plugin().start_on_terminal(&args, 40, 200);
+        terminal.until("the question", SOON, |screen| screen.contains(&format!("Type '{node} is off'")));
+        terminal.types(typed);
+        assert_eq!(terminal.wait(), code, "{}", terminal.screen());
+        if code == 0 {
+            let after = uid(&namespace, &name);
+            assert_ne!(after, before);
+            let told = format!(
+                "{namespace}/{name} is gone, replaced by {namespace}/{name} with the uid {after}, on {node}"
+            );
+            terminal.until("the replacement", SOON, |screen| screen.contains(&told));
+        }
+    }
+    let outcome = plugin()
+        .run(&["force-delete", &name, "-n", &namespace, "--confirm", "--i-have-fenced", "--wait=1s"])
+        .expect(124)
+        .says(&format!("{namespace}/{name} is not ready yet"));
+    assert!(outcome.stdout.contains("replaced by"), "{outcome:?}");
+    let events = shared().kubectl(&["get", "events", "-n", &namespace, "-o", "json"]);
+    let events: Value = serde_json::from_str(&events).unwrap();
+    let all = events["items"].as_array().unwrap();
+    let about = |event: &&Value| {
+        event["reason"] == "ForceDeleted" && event["involvedObject"]["uid"] == before.as_str()
+    };
+    let event = all.iter().find(about).unwrap();
+    let message = event["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("force-deleted by admin@") && message.contains("it burnt (risk critical"),
+        "{message}"
+    );
+}
+
+#[test]
+fn risks_follow_the_evidence() {
+    let (namespace, dead, alive) = (namespace(), silent_node(), living_node());
+    let stateful = owned_pod("StatefulSet", &namespace, &alive);
+    let mut mirror = pod(&namespace, "mirror", &alive);
+    mirror["metadata"]["annotations"] = json!({ "kubernetes.io/config.mirror": "x" });
+    let mut kept = pod(&namespace, "kept", &alive);
+    kept["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    let mut disk = pod(&namespace, "disk", &dead);
+    disk["spec"]["volumes"] = json!([{ "name": "d", "persistentVolumeClaim": { "claimName": "d" } }]);
+    let claim = json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": { "name": "d", "namespace": namespace },
+        "spec": {
+            "accessModes": ["ReadWriteOnce"], "storageClassName": "", "volumeName": namespace,
+            "resources": { "requests": { "storage": "1Gi" } },
+        },
+    });
+    let volume = json!({
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": { "name": namespace },
+        "spec": {
+            "accessModes": ["ReadWriteOnce"], "capacity": { "storage": "1Gi" }, "storageClassName": "",
+            "csi": { "driver": "disk.example.com", "volumeHandle": "v" },
+        },
+    });
+    let attachment = json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": { "name": namespace },
+        "spec": { "attacher": "disk.example.com", "nodeName": dead, "source": { "persistentVolumeName": namespace } },
+    });
+    let leader = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "lead", "namespace": namespace },
+        "spec": { "holderIdentity": "leader_0f8f", "leaseDurationSeconds": 15, "renewTime": format!("{:.6}", ago(500)) },
+    });
+    let mut unscheduled = pod(&namespace, "unscheduled", "");
+    unscheduled["spec"].as_object_mut().unwrap().remove("nodeName");
+    shared().apply(&json!({ "apiVersion": "v1", "kind": "List", "items": [
+        mirror, kept, claim, volume, attachment, disk, leader, unscheduled,
+        pod(&namespace, "finished", &dead), pod(&namespace, "orphan", &format!("none-{namespace}")),
+        pod(&namespace, "bare", &alive), pod(&namespace, "leader", &dead),
+    ] }));
+    let succeeded = r#"{"status":{"phase":"Succeeded"}}"#;
+    shared().kubectl(&[
+        "patch",
+        "pod",
+        "finished",
+        "-n",
+        &namespace,
+        "--subresource=status",
+        "-p",
+        succeeded,
+    ]);
+    let stateless = {
+        let namespace = self::namespace();
+        let name = owned_pod("ReplicaSet", &namespace, &dead);
+        (namespace, name)
+    };
+    // It lives on, however long the rest has taken.
+    write_node(&alive, 1, "True");
+    for (namespace, name, risk, told) in [
+        (&namespace, stateful.as_str(), "high", "kubectl lease force-delete pod set-0 -n"),
+        (&stateless.0, &stateless.1, "low", "two at once do no harm"),
+        (&namespace, "finished", "none", "its containers have ended"),
+        (&namespace, "unscheduled", "none", "nothing runs"),
+        (&namespace, "orphan", "low", "wait for pod GC"),
+        (&namespace, "bare", "medium", "it has no controller"),
+        (&namespace, "leader", "critical", "it holds the lease"),
+        (&namespace, "disk", "critical", &format!("d: RWO, disk.example.com, attached to {dead}")),
+    ] {
+        let outcome = plugin().run(&["force-delete", name, "-n", namespace, "--dry-run"]).expect(0);
+        assert_eq!(outcome.stdout, format!("{namespace}/{name} force-deleted, risk {risk} (dry run)\n"));
+        outcome.says(&format!("{namespace}/{name}, risk of force-deleting it: {risk}\n")).says(told);
+        assert_ne!(uid(namespace, name), "", "{name} is still there");
+    }
+    for (name, told) in
+        [("mirror", "does not end the process"), ("kept", "(example.com/hold) keep the object")]
+    {
+        let args = ["force-delete", name, "-n", &namespace, "--confirm"];
+        plugin()
+            .run(&args)
+            .expect(6)
+            .says(&format!("error: force does not help with {namespace}/{name}"))
+            .says(told);
+        assert_ne!(uid(&namespace, name), "");
+    }
+    plugin()
+        .run(&["force-delete", "kept", "-n", &namespace, "--confirm", "--anyway"])
+        .expect(0)
+        .says("is marked for deletion and still there: kept by example.com/hold");
+    shared().kubectl(&[
+        "patch",
+        "pod",
+        "kept",
+        "-n",
+        &namespace,
+        "--type=merge",
+        "-p",
+        r#"{"metadata":{"finalizers":null}}"#,
+    ]);
+}
+
+#[test]
+fn a_pod_that_was_replaced_meanwhile_is_not_deleted() {
+    let (namespace, node) = (namespace(), living_node());
+    let manifest = pod(&namespace, "db", &node);
+    shared().apply(&manifest);
+    let mut terminal = plugin().start_on_terminal(&["force-delete", "pod/db", "-n", &namespace], 40, 200);
+    terminal.until("the question", SOON, |screen| {
+        screen.contains("Force-delete") && screen.contains("Enter stops")
+    });
+    shared().kubectl(&["delete", "pod", "db", "-n", &namespace, "--grace-period=0", "--force"]);
+    shared().apply(&manifest);
+    let new = uid(&namespace, "db");
+    terminal.types("y\r");
+    assert_eq!(terminal.wait(), 5, "{}", terminal.screen());
+    terminal.until("why", SOON, |screen| screen.contains("changed between the look and the deletion"));
+    assert_eq!(uid(&namespace, "db"), new);
+
+    // The same pod, changed: what was shown is not what would be deleted.
+    let mut terminal = plugin().start_on_terminal(&["force-delete", "pod/db", "-n", &namespace], 40, 200);
+    terminal.until("the question", SOON, |screen| screen.contains("Enter stops"));
+    shared().kubectl(&["label", "pod", "db", "-n", &namespace, "changed=yes"]);
+    terminal.types("y\r");
+    assert_eq!(terminal.wait(), 5, "{}", terminal.screen());
+    assert_eq!(uid(&namespace, "db"), new);
+}
+
+#[test]
+fn without_a_terminal_a_yes_is_a_flag() {
+    let (namespace, node) = (namespace(), silent_node());
+    let name = owned_pod("ReplicaSet", &namespace, &node);
+    let before = uid(&namespace, &name);
+    let args = ["force-delete", "pod", &name, "-n", &namespace];
+    plugin().run(&args).expect(6).says("there is no terminal to ask on").says("hint: --confirm");
+    plugin().run(&["force-delete", &name, "-n", &namespace, "--dry-run=server", "--confirm"]).expect(0);
+    assert_eq!(uid(&namespace, &name), before);
+    let (user, kubeconfig) = shared().unique_admin();
+    Plugin::new(kubeconfig).run(&["force-delete", &name, "-n", &namespace, "--dry-run"]).expect(0);
+    let asked = shared().audited(&user);
+    let harmless = |request: &&String| {
+        request.starts_with("get ") || request.starts_with("list ") || request.contains("/selfsubjectreviews")
+    };
+    assert!(asked.iter().filter(harmless).count() == asked.len() && asked.len() <= 5, "{asked:#?}");
+    let outcome = plugin().run(&["force-delete", &name, "-n", &namespace, "--confirm"]).expect(0);
+    assert!(
+        outcome.stdout.contains(&format!("{namespace}/{name} is gone, replaced by {namespace}/set-")),
+        "{outcome:?}"
+    );
+    assert_eq!(uid(&namespace, &name), "");
+
+    // All that is stranded on a node, and nothing else.
+    shared().apply(&pod(&namespace, "other", &node));
+    let outcome = plugin().run(&["force-delete", "--node", &node, "--confirm"]).expect(0);
+    assert_eq!(outcome.stdout.matches(" force-deleted, risk low").count(), 2, "{outcome:?}");
+    plugin().run(&["force-delete", "-l", "app=none", "-n", &namespace, "--confirm"]).expect(3);
+    plugin().run(&["force-delete", "nope", "-n", &namespace]).expect(3).says("there is no pod 'nope'");
+
+    // Without a name: what could be meant.
+    plugin()
+        .run(&["force-delete", "pod"])
+        .expect(2)
+        .says("error: no pod is named")
+        .says("hint: stranded or stuck: ");
+    let mut terminal = plugin().start_on_terminal(&["force-delete"], 30, 200);
+    terminal.until("the choice", SOON, |screen| screen.contains("Stranded and stuck pods; space marks"));
+    // Enter without a mark.
+    terminal.types("\r");
+    assert_eq!(terminal.wait(), 6, "{}", terminal.screen());
+}
+
+#[test]
+fn what_may_not_be_seen_is_a_risk_and_what_may_not_be_done_is_not_asked_about() {
+    let (namespace, node) = (namespace(), living_node());
+    let mut manifest = pod(&namespace, "web", &node);
+    manifest["spec"]["volumes"] = json!([{ "name": "d", "persistentVolumeClaim": { "claimName": "d" } }]);
+    shared().apply(&manifest);
+    let (looker, deleter) = (format!("looker-{namespace}"), format!("deleter-{namespace}"));
+    for (user, verbs) in [(&looker, "get"), (&deleter, "get,delete")] {
+        shared().kubectl(&[
+            "create",
+            "role",
+            user,
+            "-n",
+            &namespace,
+            &format!("--verb={verbs}"),
+            "--resource=pods",
+        ]);
+        let role = format!("--role={user}");
+        shared().kubectl(&[
+            "create",
+            "rolebinding",
+            user,
+            "-n",
+            &namespace,
+            &role,
+            &format!("--user={user}"),
+        ]);
+    }
+    let run = |user: &str, flags: &[&str]| {
+        let args = [&["force-delete", "web", "-n", &namespace, "--as", user], flags].concat();
+        plugin().run(&args)
+    };
+    let forbidden = run(&looker, &[]).expect(7).says(&format!("you may not delete pods in {namespace}"));
+    assert!(!forbidden.stderr.contains("risk"), "nothing is shown that cannot be done: {forbidden:?}");
+    run(&deleter, &[])
+        .expect(6)
+        .says("risk of force-deleting it: critical")
+        .says(
+            "not seen   nodes, leases in kube-node-lease, leases in kube-node-maintenance, leases of leader \
+             elections, persistentvolumeclaims, persistentvolumes, volumeattachments.storage.k8s.io, \
+             poddisruptionbudgets.policy: counted as a risk",
+        )
+        .says(&format!("whether {node} is alive is not known"));
+    assert_ne!(uid(&namespace, "web"), "");
+    // Not even watching what becomes of it, nor leaving word about it.
+    let outcome = run(&deleter, &["--confirm", "--i-have-fenced"]).expect(0).says("no Event was left");
+    assert!(outcome.stdout.contains("is gone"), "{outcome:?}");
+    assert_eq!(uid(&namespace, "web"), "");
+}
+
+#[test]
+fn the_safe_way_keeps_budgets_and_grace() {
+    let (namespace, node) = (namespace(), living_node());
+    shared().apply(&json!({ "apiVersion": "v1", "kind": "List", "items": [
+        pod(&namespace, "web", &node), pod(&namespace, "kept", &node),
+        { "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": { "name": "b", "namespace": namespace },
+          "spec": { "minAvailable": 1, "selector": { "matchLabels": { "app": "kept" } } } },
+    ] }));
+    let running = r#"{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}"#;
+    shared().kubectl(&["patch", "pod", "kept", "-n", &namespace, "--subresource=status", "-p", running]);
+    let healthy = || {
+        shared().kubectl(&["get", "pdb", "b", "-n", &namespace, "-o", "jsonpath={.status.currentHealthy}"])
+    };
+    plugin()
+        .run(&["force-delete", "web", "-n", &namespace, "--safe"])
+        .expect(6)
+        .says("--safe --confirm to evict it");
+    let outcome = plugin().run(&["force-delete", "web", "-n", &namespace, "--safe", "--confirm"]).expect(0);
+    assert_eq!(outcome.stdout, format!("{namespace}/web evicted, it has 30s to end\n"));
+    let grace =
+        ["get", "pod", "web", "-n", &namespace, "-o", "jsonpath={.metadata.deletionGracePeriodSeconds}"];
+    assert_eq!(shared().kubectl(&grace), "30");
+    wait_for("the budget to know its pod", CONTROLLED, || healthy() == "1", healthy);
+    write_node(&node, 1, "True");
+    plugin()
+        .run(&["force-delete", "kept", "-n", &namespace, "--safe", "--confirm"])
+        .expect(4)
+        .says("risk of force-deleting it: high")
+        .says("the disruption budget b allows no disruption now")
+        .says("cannot be evicted now");
+    let dead = silent_node();
+    shared().apply(&pod(&namespace, "lost", &dead));
+    plugin().run(&["force-delete", "lost", "-n", &namespace, "--safe", "--confirm"]).expect(6);
+}
+
+#[test]
+fn a_living_node_is_not_fenced_and_a_dead_one_is_emptied_and_restored() {
+    let alive = living_node();
+    plugin()
+        .run(&["fence", &alive, "--confirm"])
+        .expect(6)
+        .says(&format!("{alive} is alive (last heartbeat "));
+    // Given up by the node controller, and yet there is a heartbeat.
+    let doubtful = format!("doubtful-{}", random());
+    write_node(&doubtful, 1, "Unknown");
+    plugin().run(&["fence", &doubtful, "--confirm"]).expect(6).says("heartbeats (last heartbeat ");
+    let late = format!("late-{}", random());
+    write_node(&late, 45, "True");
+    plugin().run(&["fence", &late, "--confirm"]).expect(6).says("not given up by the node controller yet");
+    plugin().run(&["fence", "no-such-node", "--confirm"]).expect(3);
+
+    // It comes back while the question is being answered.
+    let returning = silent_node();
+    let mut terminal = plugin().start_on_terminal(&["fence", &returning], 30, 160);
+    terminal.until("the question", SOON, |screen| screen.contains(&format!("Type '{returning} is off'")));
+    write_node(&returning, 1, "Unknown");
+    terminal.types(&format!("{returning} is off\r"));
+    assert_eq!(terminal.wait(), 5, "{}", terminal.screen());
+    terminal.until("why", SOON, |screen| screen.contains("was heard of meanwhile"));
+
+    let (namespace, dead) = (namespace(), silent_node());
+    let name = owned_pod("StatefulSet", &namespace, &dead);
+    shared().kubectl(&["delete", "pod", "-n", &namespace, &name, "--wait=false"]);
+    shared().kubectl(&["scale", "statefulset", "set", "-n", &namespace, "--replicas=0"]);
+    shared().kubectl(&["taint", "node", &dead, "mine=x:NoSchedule"]);
+    let spec = || {
+        let mut node: Value =
+            serde_json::from_str(&shared().kubectl(&["get", "node", &dead, "-o", "json"])).unwrap();
+        // The node controller's own come when it has time.
+        let taints = node["spec"]["taints"].as_array_mut().unwrap();
+        taints.retain(|taint| taint["key"] != "node.kubernetes.io/unreachable");
+        (node["spec"].clone(), node["metadata"]["annotations"].clone(), node["metadata"]["labels"].clone())
+    };
+    let before = spec();
+    plugin()
+        .run(&["fence", &dead])
+        .expect(6)
+        .says("hint: --confirm, once you have made sure that the machine is off");
+    plugin().run(&["maint", "acquire", &dead, "--holder", "jane"]).expect(0);
+    plugin().run(&["fence", &dead, "--confirm"]).expect(4).says("held by 'jane'");
+    plugin().run(&["maint", "release", &dead, "--holder", "jane"]).expect(0);
+    plugin().run(&["fence", &dead, "--dry-run=server"]).expect(0);
+    assert_eq!(spec(), before);
+
+    let mut terminal = plugin().start_on_terminal(&["fence", &dead, "--wait=55s"], 30, 160);
+    terminal.until("the question", SOON, |screen| screen.contains(&format!("Type '{dead} is off'")));
+    terminal.types(&format!("{dead} is off\r"));
+    let lease = |path: &str| {
+        let path = format!("jsonpath={path}");
+        shared().kubectl(&["get", "lease", &dead, "-n", "kube-node-maintenance", "-o", &path])
+    };
+    terminal.until("the wait", SOON, |screen| screen.contains("waiting for pod GC, 1 pod left"));
+    assert!(lease("{.spec.holderIdentity}").starts_with("admin@"), "held meanwhile");
+    plugin()
+        .run(&["force-delete", &name, "-n", &namespace, "--dry-run"])
+        .expect(0)
+        .says("risk of force-deleting it: low");
+    let outcome = plugin().run(&["partitions", &dead, "--no-headers"]).expect(0);
+    assert_eq!(outcome.rows()[0][1], "fenced");
+    plugin().run(&["fence", &dead, "--undo"]).expect(6).says("is not back");
+    terminal.until("it is empty", COLLECTED, |screen| screen.contains(&format!("{dead} is let go of")));
+    assert_eq!(terminal.wait(), 0);
+    assert_eq!(uid(&namespace, &name), "");
+    assert_eq!(lease("{.spec.holderIdentity}"), "", "and released");
+    let outcome = plugin().run(&["fence", &dead, "--confirm"]).expect(0);
+    assert_eq!(outcome.stdout, format!("{dead} is fenced already\n"));
+    plugin().run(&["fence", &dead, "--undo", "--confirm"]).expect(0);
+    assert_eq!(spec(), before, "exactly as it was");
+    plugin().run(&["fence", &dead, "--undo"]).expect(0);
+
+    // Who holds the node already goes on holding it.
+    plugin().run(&["maint", "acquire", &dead]).expect(0);
+    plugin().run(&["fence", &dead, "--confirm"]).expect(0);
+    plugin().run(&["fence", &dead, "--undo", "--confirm"]).expect(0);
+    assert!(lease("{.spec.holderIdentity}").starts_with("admin@"), "not released by somebody else");
+}
+
+#[test]
+fn partitions_are_listed_with_what_is_stranded() {
+    let (namespace, node) = (namespace(), silent_node());
+    shared().apply(&pod(&namespace, "web", &node));
+    let selector = format!("test={node}");
+    let (user, kubeconfig) = shared().unique_admin();
+    let outcome = Plugin::new(kubeconfig).run(&["partitions", "-l", &selector, "--exit-code"]).expect(4);
+    let rows = outcome.rows();
+    assert_eq!(rows[0].join(" "), "NODE STATE HEARTBEAT POD STATUS TERMINATING OWNER VOLUMES RISK");
+    let web = format!("{namespace}/web");
+    assert_eq!(rows[1], [&node, "silent", "10m", &web, "NodeDown", "<none>", "<none>", "<none>", "low"]);
+    let asked = shared().audited(&user);
+    assert!(asked.iter().all(|request| request.starts_with("list ")) && asked.len() <= 8, "{asked:#?}");
+
+    plugin().run(&["partitions", &node]).expect(0);
+    let json = plugin().run(&["partitions", &node, "-o", "json"]).expect(0);
+    let one: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(
+        (&one["kind"], &one["state"], &one["object"]["kind"]),
+        (&json!("Partition"), &json!("silent"), &json!("Node"))
+    );
+    let stranded = &one["pods"][0];
+    assert_eq!(
+        (&stranded["status"], &stranded["risk"], &stranded["pod"]["spec"]["nodeName"]),
+        (&json!("NodeDown"), &json!("low"), &json!(node))
+    );
+    let yaml = plugin().run(&["partitions", "-l", &selector, "-o", "yaml"]).expect(0);
+    let list: Value = serde_saphyr::from_str(&yaml.stdout).unwrap();
+    assert_eq!((&list["kind"], list["items"].as_array().map(Vec::len)), (&json!("PartitionList"), Some(1)));
+    let names = plugin().run(&["partitions", "-l", &selector, "-o", "name"]).expect(0);
+    assert_eq!(names.stdout, format!("node/{node}\n"));
+
+    // Pods of a node that does not exist.
+    let gone = format!("gone-{}", random());
+    shared().apply(&pod(&namespace, "orphan", &gone));
+    let outcome = plugin().run(&["partitions", &gone, "--no-headers"]).expect(0);
+    assert_eq!(outcome.rows()[0][..5], [&gone, "gone", "<none>", &format!("{namespace}/orphan"), "NodeDown"]);
+
+    let alive = living_node();
+    let outcome = plugin().run(&["partitions", &alive, "--exit-code"]).expect(0);
+    assert_eq!(outcome.stdout, format!("{alive} is heard of: no partition\n"));
+    let outcome = plugin().run(&["partitions", "-l", &format!("test={alive}"), "--exit-code"]).expect(0);
+    assert_eq!(outcome.stdout, "no partitions: 1 node heard of\n");
+    plugin().run(&["partitions", "no-such-node"]).expect(3).says("there is no node 'no-such-node'");
+    Plugin::new(shared().kubeconfig(User::Nobody, 0)).run(&["partitions"]).expect(7);
+}
+
+#[test]
+fn a_partition_is_seen_to_begin_and_end() {
+    let node = living_node();
+    let selector = format!("test={node}");
+    let watching = plugin().start(&["partitions", "-w", "-l", &selector]);
+    watching.until_stderr("the beginning", SOON, |text| text.contains("nothing matches yet"));
+    write_node(&node, 45, "True");
+    watching.until("it is late", SOON, |text| text.contains(&format!("{node}   late   no pods there")));
+    write_node(&node, 1, "True");
+    watching.until("it is back", SOON, |text| text.contains(&format!("{node}   heard   was late")));
+}
+
+#[test]
+fn hostile_text_prints_harmlessly() {
+    let (namespace, node) = (namespace(), silent_node());
+    let hostile = "\u{1b}]0;owned\u{7}\u{202e}enaj\nerror: all is lost";
+    let mut manifest = pod(&namespace, "web", &node);
+    manifest["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": "v1", "kind": "Evil\u{1b}[2J", "name": "x\u{202e}y", "uid": "1", "controller": true,
+    }]);
+    shared().apply(&json!({ "apiVersion": "v1", "kind": "List", "items": [
+        { "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "kube-node-maintenance" } },
+        { "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+          "metadata": { "name": node, "namespace": "kube-node-maintenance", "annotations": { "kubectl-lease.dev/reason": hostile } },
+          "spec": { "holderIdentity": hostile, "leaseDurationSeconds": 600, "renewTime": format!("{:.6}", ago(1)) } },
+        manifest,
+    ] }));
+    let harmful = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+    for args in [
+        &["partitions", &node, "-o", "wide"][..],
+        &["partitions", &node, "-o", "yaml"],
+        &["force-delete", "web", "-n", &namespace, "--dry-run"],
+    ] {
+        let outcome = plugin().run(args).expect(0);
+        assert!(!outcome.stdout.contains(harmful) && !outcome.stderr.contains(harmful), "{outcome:#?}");
+        let lines = outcome.stdout.lines().chain(outcome.stderr.lines());
+        assert_eq!(lines.filter(|line| line.starts_with("error: ")).count(), 0, "{outcome:#?}");
+    }
+    plugin().run(&["force-delete", "web", "-n", &namespace, "--reason", hostile]).expect(2);
+}
+
+#[test]
+fn a_list_in_pages_is_whole() {
+    let namespace = namespace();
+    let pods: Vec<Value> = (0..5).map(|n| pod(&namespace, &format!("web-{n}"), "")).collect();
+    shared().apply(&json!({ "apiVersion": "v1", "kind": "List", "items": pods }));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let names = |kubeconfig: &Path, page: u32, wanted: &dyn Fn(&Pod) -> bool| -> Vec<String> {
+        let flags = Connection { kubeconfig: Some(kubeconfig.to_owned()), ..Connection::default() };
+        runtime.block_on(async {
+            let cluster = Cluster::new(config::load(&flags).unwrap(), None).await.unwrap();
+            let query = Query { page: Some(page), ..Query::new(PODS).namespace(&namespace) };
+            let list = cluster.sift(&query, wanted).await.unwrap();
+            let name =
+                |pod: &Object<Pod>| pod.document(PODS)["metadata"]["name"].as_str().unwrap().to_owned();
+            list.items.iter().map(name).collect()
+        })
+    };
+    let kubeconfig = shared().kubeconfig(User::Admin, 0);
+    let all = ["web-0", "web-1", "web-2", "web-3", "web-4"];
+    for page in [1, 2, 5, 500] {
+        assert_eq!(names(&kubeconfig, page, &|_| true), all, "{page}");
+        assert_eq!(names(&kubeconfig, page, &|pod| pod.metadata.name != "web-2").len(), 4, "{page}");
+    }
+    // Its beginning is forgotten on the way: it begins anew.
+    let forgotten = AtomicBool::new(false);
+    let proxy = FaultProxy::start(shared(), move |_, path| {
+        let page_two = path.contains("continue=");
+        if page_two && !forgotten.swap(true, Ordering::Relaxed) { Fault::Refuse(410) } else { Fault::None }
+    });
+    assert_eq!(names(&proxy.kubeconfig, 2, &|_| true), all);
+}
+
+#[test]
+fn the_documented_rights_are_enough() {
+    let (namespace, node) = (namespace(), silent_node());
+    shared().apply(&pod(&namespace, "web", &node));
+    let user = format!("operator-{namespace}");
+    for role in [
+        "kubectl-lease-partitions",
+        "kubectl-lease-force-delete",
+        "kubectl-lease-fence",
+        "kubectl-lease-maint",
+    ] {
+        let name = format!("{user}-{role}");
+        shared().kubectl(&[
+            "create",
+            "clusterrolebinding",
+            &name,
+            &format!("--clusterrole={role}"),
+            &format!("--user={user}"),
+        ]);
+    }
+    let role = "--role=kubectl-lease-maint";
+    shared().kubectl(&[
+        "create",
+        "rolebinding",
+        &user,
+        "-n",
+        "kube-node-maintenance",
+        role,
+        &format!("--user={user}"),
+    ]);
+    plugin().run(&["partitions", &node, "--as", &user]).expect(0);
+    let outcome =
+        plugin().run(&["force-delete", "web", "-n", &namespace, "--confirm", "--as", &user]).expect(0);
+    assert!(!outcome.stderr.contains("not seen") && !outcome.stderr.contains("warning"), "{outcome:#?}");
+    let outcome = plugin().run(&["fence", &node, "--confirm", "--as", &user]).expect(0);
+    assert!(!outcome.stderr.contains("warning"), "{outcome:#?}");
+    let watching = plugin().start(&["partitions", "-w", "-l", &format!("test={node}"), "--as", &user]);
+    watching.until("the table", SOON, |text| text.contains("fenced"));
+    plugin().run(&["fence", &node, "--undo", "--confirm", "--as", &user]).expect(0);
+}
