@@ -115,6 +115,8 @@ pub async fn follow_closely<S: Copy, T: Readable>(
                     End::Broken(error) => error,
                 }
             }
+            // The time ran out while this process, or the machine, was stopped: nobody failed.
+            Err(error) if ran_out_while_stopped(cluster, asked, &error) => continue,
             Err(error) => error,
         };
         let hopeless = matches!(
@@ -177,6 +179,12 @@ pub async fn until<T: Readable, R>(
     }
 }
 
+/// Whether a request ran out of time, and took far longer than that time.
+fn ran_out_while_stopped(cluster: &Cluster, asked: ServerTime, error: &Error) -> bool {
+    let took = cluster.server_time().since(asked.0).unsigned_abs();
+    matches!(error, Error::NoAnswer { after, .. } if took > *after + SLACK)
+}
+
 /// What is not answered soon counts as a lost connection.
 async fn soon<T>(cluster: &Cluster, answer: impl Future<Output = Result<T>>) -> Result<T> {
     timeout(CHECK, answer)
@@ -215,9 +223,11 @@ async fn watch<S: Copy, T: Readable>(
     contact: &Contact,
 ) -> End {
     loop {
+        let asked = cluster.server_time();
         let response = match soon(cluster, cluster.open_watch(query, &version)).await {
             Ok(response) => response,
             Err(Error::Api { code: 410, .. }) => return End::Stale,
+            Err(error) if ran_out_while_stopped(cluster, asked, &error) => return End::Stale,
             Err(error) => return End::Broken(error),
         };
         let mut body = response.into_body().into_data_stream().map_err(|error| cluster.unreachable(&error));
