@@ -58,6 +58,11 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "leader"
 complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "maint" -d 'Hold nodes for maintenance, so that nobody else disrupts them meanwhile'
 complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "maintenance" -d 'Hold nodes for maintenance, so that nobody else disrupts them meanwhile'
 complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "hold" -d 'Run a command while holding a lease, any lease'
+complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "partitions" -d 'List nodes that stopped heartbeating, and the pods stranded on them'
+complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "partition" -d 'List nodes that stopped heartbeating, and the pods stranded on them'
+complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "force-delete" -d 'Force-delete pods, after a look at what that could do'
+complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "fence" -d 'Declare a dead node\'s machine to be off, so that its pods are let go'
+complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "doctor" -d 'Tell what this cluster and this user can do, and what to enable'
 complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "completion" -d 'Complete what is typed'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiservers" -s o -l output -d 'Output format' -r -f -a "table\t''
 wide\t''
@@ -1050,6 +1055,179 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l pro
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -s o -l output -d 'Output format' -r -f -a "table\t''
+wide\t''
+json\t''
+yaml\t''
+name\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -s w -l watch -d 'Keep watching, and show what changes' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l no-headers -d 'Leave out the line of headers' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -s l -l selector -d 'Only nodes with these labels, such as key=value,other!=value' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l field-selector -d 'Only nodes with these fields, such as metadata.name=x' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l kubeconfig -d 'The kubeconfig file' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l context -d 'The kubeconfig context to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l cluster -d 'The kubeconfig cluster to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l user -d 'The kubeconfig user to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -s n -l namespace -d 'The namespace, for commands that work in one' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l as -d 'Act as this user' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l as-group -d 'Act as a member of this group; may be repeated' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l as-uid -d 'Act as the user with this uid' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -s s -l server -d 'The address of the API server' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l token -d 'A bearer token to authenticate with' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l username -d 'The user name for basic authentication' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l password -d 'The password for basic authentication' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l client-certificate -d 'A file with the client certificate' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l client-key -d 'A file with the client certificate\'s key' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l proxy-url -d 'The proxy to go through' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l exit-code -d 'Exit with 4 if there are partitions'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -s o -l output -d 'Output format' -r -f -a "table\t''
+wide\t''
+json\t''
+yaml\t''
+name\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -s w -l watch -d 'Keep watching, and show what changes' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l no-headers -d 'Leave out the line of headers' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -s l -l selector -d 'Only nodes with these labels, such as key=value,other!=value' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l field-selector -d 'Only nodes with these fields, such as metadata.name=x' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l kubeconfig -d 'The kubeconfig file' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l context -d 'The kubeconfig context to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l cluster -d 'The kubeconfig cluster to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l user -d 'The kubeconfig user to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -s n -l namespace -d 'The namespace, for commands that work in one' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l as -d 'Act as this user' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l as-group -d 'Act as a member of this group; may be repeated' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l as-uid -d 'Act as the user with this uid' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -s s -l server -d 'The address of the API server' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l token -d 'A bearer token to authenticate with' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l username -d 'The user name for basic authentication' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l password -d 'The password for basic authentication' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l client-certificate -d 'A file with the client certificate' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l client-key -d 'A file with the client certificate\'s key' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l proxy-url -d 'The proxy to go through' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l exit-code -d 'Exit with 4 if there are partitions'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -s l -l selector -d 'All pods of the namespace with these labels' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l node -d 'All pods, of any namespace, that are stranded or stuck on this node' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -s r -l reason -d 'Why, for the Event that records it' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l wait -d 'Wait until it is gone and what replaces it is ready, for no longer than this; forever if not given' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l dry-run -d 'Only show what would be done: client decides here, server asks the server to check it too' -r -f -a "none\t''
+client\t''
+server\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l field-manager -d 'Whose fields they are' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l kubeconfig -d 'The kubeconfig file' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l context -d 'The kubeconfig context to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l cluster -d 'The kubeconfig cluster to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l user -d 'The kubeconfig user to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -s n -l namespace -d 'The namespace, for commands that work in one' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l as -d 'Act as this user' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l as-group -d 'Act as a member of this group; may be repeated' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l as-uid -d 'Act as the user with this uid' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -s s -l server -d 'The address of the API server' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l token -d 'A bearer token to authenticate with' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l username -d 'The user name for basic authentication' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l password -d 'The password for basic authentication' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l client-certificate -d 'A file with the client certificate' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l client-key -d 'A file with the client certificate\'s key' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l proxy-url -d 'The proxy to go through' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l safe -d 'Do what is safest instead, without force: evict, delete with its grace, or wait for pod GC'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l confirm -d 'Yes, where there is no terminal to ask on'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l i-have-fenced -d 'Yes to a critical risk, with --confirm: the machine is off, or cut off from all that it shares'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l anyway -d 'Go on where force does not help: finalizers keep the object, or it is a static pod\'s image'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -s r -l reason -d 'Why, for others to read' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l wait -d 'Wait until the pods there are gone, for no longer than this; forever if not given' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l holder -d 'Hold under this name instead of your user name and this host\'s' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l dry-run -d 'Only show what would be done: client decides here, server asks the server to check it too' -r -f -a "none\t''
+client\t''
+server\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l field-manager -d 'Whose fields they are' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l kubeconfig -d 'The kubeconfig file' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l context -d 'The kubeconfig context to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l cluster -d 'The kubeconfig cluster to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l user -d 'The kubeconfig user to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -s n -l namespace -d 'The namespace, for commands that work in one' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l as -d 'Act as this user' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l as-group -d 'Act as a member of this group; may be repeated' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l as-uid -d 'Act as the user with this uid' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -s s -l server -d 'The address of the API server' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l token -d 'A bearer token to authenticate with' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l username -d 'The user name for basic authentication' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l password -d 'The password for basic authentication' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l client-certificate -d 'A file with the client certificate' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l client-key -d 'A file with the client certificate\'s key' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l proxy-url -d 'The proxy to go through' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l undo -d 'Take the taint off: the node is back'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l confirm -d 'Yes, the machine is off; where there is no terminal to ask on'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l take-malformed -d 'Take a lease whose fields cannot be judged: a holder without renewTime or duration'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l ignore-medik8s -d 'Take a node that medik8s is working on'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -s o -l output -d 'Output format' -r -f -a "table\t''
+wide\t''
+json\t''
+yaml\t''
+name\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l kubeconfig -d 'The kubeconfig file' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l context -d 'The kubeconfig context to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l cluster -d 'The kubeconfig cluster to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l user -d 'The kubeconfig user to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -s n -l namespace -d 'The namespace, for commands that work in one' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l as -d 'Act as this user' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l as-group -d 'Act as a member of this group; may be repeated' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l as-uid -d 'Act as the user with this uid' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -s s -l server -d 'The address of the API server' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l token -d 'A bearer token to authenticate with' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l username -d 'The user name for basic authentication' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l password -d 'The password for basic authentication' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l client-certificate -d 'A file with the client certificate' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l client-key -d 'A file with the client certificate\'s key' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l proxy-url -d 'The proxy to go through' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l no-headers -d 'Leave out the line of headers'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand completion; and not __fish_seen_subcommand_from bash zsh fish powershell install" -l kubeconfig -d 'The kubeconfig file' -r -F
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand completion; and not __fish_seen_subcommand_from bash zsh fish powershell install" -l context -d 'The kubeconfig context to use' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand completion; and not __fish_seen_subcommand_from bash zsh fish powershell install" -l cluster -d 'The kubeconfig cluster to use' -r

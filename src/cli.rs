@@ -15,37 +15,54 @@ use crate::{
     output::Format,
 };
 
-const EXAMPLES: &str = "\
+/// The commands by the questions that they answer, on one screen.
+const OVERVIEW: &str = "\
+Leases for cluster operators: who is alive, who leads, who may touch a node, what is safe to delete
+
+Usage: kubectl lease <COMMAND> [OPTIONS]
+
+Which control-plane members are alive?
+  apiservers     List the kube-apiservers and whether they are alive
+
+Who leads, who would lead next, and how do I move it?
+  candidates     List the candidates of coordinated elections; explain, set-priority, clear-priority
+  leaders        List every leader-election lease, coordinated or not
+
+May I touch this node now, and how do I keep others off it?
+  maint          Hold nodes for maintenance: acquire, renew, release, status, list, run
+  hold           Run a command while holding a lease, any lease
+
+Is it safe to force-delete this pod, and what is safer?
+  partitions     List nodes that stopped heartbeating, and the pods stranded on them
+  force-delete   Force-delete pods after a look at the risk
+  fence          Declare a dead node's machine to be off
+
+  doctor         Tell what this cluster and this user can do, and what to enable
+  completion     Complete what is typed
+
 Examples:
-  # Which control-plane members are alive?
-  kubectl lease apiservers
-
-  # Who leads each component, and who would lead next?
-  kubectl lease candidates
-  kubectl lease leaders
-
-  # May I touch this node now? Then keep others off it while I do
+  kubectl lease candidates --watch
   kubectl lease maint acquire node-1 --reason 'new disk'
-  kubectl lease maint release node-1
-
-  # Drain a node while holding its lease, and stop if it is lost
   kubectl lease maint run node-1 -- kubectl drain node-1
+  kubectl lease force-delete pod db-0
 
-  # Run one of several instances of a program at a time
-  kubectl lease hold my-cron-job --wait -- ./job.sh
+'kubectl lease COMMAND --help' has the flags and examples of a command. kubectl's own flags work:
+--context, -n, --kubeconfig, --as, --request-timeout and the rest; -V prints the version.";
 
-  # Is it safe to force-delete this pod, and what is safer?
-  kubectl lease partitions
-  kubectl lease force-delete pod db-0 --dry-run";
+const VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    " (",
+    env!("KUBECTL_LEASE_COMMIT"),
+    "; for Kubernetes 1.31 and later, tested on 1.37.1)"
+);
 
-/// Leases for cluster operators: which control-plane members are alive, who leads, and who may touch
-/// a node.
+/// Leases for cluster operators: who is alive, who leads, who may touch a node, what is safe to delete
 #[derive(Debug, Parser)]
 #[command(
     name = "kubectl-lease",
     bin_name = "kubectl lease",
-    version,
-    after_help = EXAMPLES,
+    version = VERSION,
+    override_help = OVERVIEW,
     subcommand_required = true,
     arg_required_else_help = true,
     disable_help_subcommand = true
@@ -1241,6 +1258,17 @@ mod tests {
         ] {
             assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
         }
+    }
+
+    #[test]
+    fn the_overview_has_every_command_and_fits_a_screen() {
+        for command in Cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
+            let line = format!("\n  {} ", command.get_name());
+            assert!(OVERVIEW.contains(&line), "{line}");
+        }
+        assert!(OVERVIEW.lines().count() <= 40);
+        assert!(OVERVIEW.lines().all(|line| line.chars().count() <= 100));
+        assert!(VERSION.contains(crate::domain::diagnosis::TESTED));
     }
 
     #[test]

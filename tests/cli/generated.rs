@@ -1,7 +1,7 @@
 //! Files that are made from the command line's own definition: completions, man pages, and the
 //! README's table of commands. `make generate` writes them anew.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path};
 
 use clap::{Command, CommandFactory as _};
 use kubectl_lease::cli::Cli;
@@ -106,7 +106,7 @@ fn rows(command: &Command, path: &str, table: &mut String) {
                 })
                 .collect();
             let about = below.get_about().unwrap().to_string();
-            table.push_str(&format!("| `{path}{arguments}` | {} |\n", about.replace('|', "\\|")));
+            let _ = writeln!(table, "| `{path}{arguments}` | {} |", about.replace('|', "\\|"));
         }
         rows(below, &path, table);
     }

@@ -44,11 +44,9 @@ fn a_cluster_that_has_everything_is_well_and_its_guard_guards() {
         "the guard",
         soon,
         || {
-            let refused = reader.run(&["maint", "acquire", &node, "--admin"]);
-            if refused.code == 0 {
-                reader.run(&["maint", "release", &node, "--admin"]);
-            }
-            refused.code != 0
+            let other = format!("probe-{}", random());
+            plane.kubectl(&["create", "-f", &manifest(&plane, &other)]);
+            reader.run(&["maint", "acquire", &other, "--admin"]).code != 0
         },
         String::new,
     );
