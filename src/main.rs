@@ -10,10 +10,10 @@ use kubectl_lease::{
 };
 
 fn main() -> ExitCode {
-    let mut typed = std::env::args_os();
+    let typed = std::env::args_os();
     #[cfg(unix)]
     if std::env::args_os().nth(1).is_some_and(|word| word == kubectl_lease::session::watchdog::SUBCOMMAND) {
-        return kubectl_lease::session::watchdog::run(typed.by_ref().skip(2));
+        return kubectl_lease::session::watchdog::run(typed.skip(2));
     }
     let program = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
     if complete::is_asked(&program) {

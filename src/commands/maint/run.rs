@@ -1,7 +1,5 @@
 use std::{ffi::OsString, sync::Arc, time::Duration};
 
-use futures::future::join_all;
-
 use super::{acquire::claims, blocked, take_all, targets, warn_unseen, who};
 use crate::{
     cli::Run,
@@ -9,7 +7,6 @@ use crate::{
         Cluster,
         single::{Address, Writing},
     },
-    commands::interrupted,
     domain::{
         deadline::Schedule,
         maintenance::{self, Standing},
@@ -74,13 +71,13 @@ pub async fn under(
     use crate::session::child::{self, Ended};
     let ended = child::run(cluster, held, schedule, command).await;
     let writing = Writing::default();
-    let released = join_all(held.iter().map(|held| held.release(cluster, &writing)));
+    let released = futures::future::join_all(held.iter().map(|held| held.release(cluster, &writing)));
     let failures: Vec<String> = tokio::select! {
         released = tokio::time::timeout(RELEASE, released) => match released {
             Ok(outcomes) => outcomes.into_iter().filter_map(|outcome| outcome.err().map(|error| error.to_string())).collect(),
             Err(_) => vec!["the server does not answer".to_owned()],
         },
-        _ = interrupted() => vec!["interrupted".to_owned()],
+        _ = crate::commands::interrupted() => vec!["interrupted".to_owned()],
     };
     for failure in failures {
         printer.warn(&format!("not released, it will expire: {failure}"));
