@@ -40,6 +40,7 @@ fn main() {
     }
     eprintln!("Starting a control plane …");
     let plane = ControlPlane::start(&Shape::default());
+    start(&plane);
     apiservers("one identity lease", &plane);
     eprintln!("Writing {MANY} identity leases …");
     let raw = Raw::new(&plane);
@@ -61,6 +62,8 @@ struct Contender<'a> {
     program: &'a Path,
     args: Vec<String>,
     times: Vec<Duration>,
+    /// What it took of the processor, in user and system time.
+    processor: Vec<Duration>,
     /// The most memory it took in any round, in bytes.
     memory: u64,
 }
@@ -68,7 +71,7 @@ struct Contender<'a> {
 impl<'a> Contender<'a> {
     fn new(name: &'a str, program: &'a Path, args: &[&str]) -> Self {
         let args = args.iter().map(|argument| (*argument).to_owned()).collect();
-        Self { name, program, args, times: Vec::new(), memory: 0 }
+        Self { name, program, args, times: Vec::new(), processor: Vec::new(), memory: 0 }
     }
 
     fn run(&mut self, kubeconfig: &Path) {
@@ -84,14 +87,46 @@ impl<'a> Contender<'a> {
         let used = child.wait4().unwrap();
         self.times.push(began.elapsed());
         assert!(used.status.success(), "{} failed", self.name);
+        self.processor.push(used.rusage.utime + used.rusage.stime);
         self.memory = self.memory.max(used.rusage.maxrss);
     }
 
     fn median(&self) -> f64 {
-        let mut times = self.times.clone();
-        times.sort_unstable();
-        times[times.len() / 2].as_secs_f64()
+        median(&self.times)
     }
+}
+
+fn median(times: &[Duration]) -> f64 {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    times[times.len() / 2].as_secs_f64()
+}
+
+/// Doing nothing but starting, and what the binary weighs.
+fn start(plane: &ControlPlane) {
+    let (ours, kubectl) = (Path::new(env!("CARGO_BIN_EXE_kubectl-lease")), plane.assets.join("kubectl"));
+    let mut contenders = [
+        Contender::new("kubectl-lease --version", ours, &["--version"]),
+        Contender::new("kubectl version --client", &kubectl, &["version", "--client"]),
+    ];
+    for _ in 0..ROUNDS {
+        for contender in &mut contenders {
+            contender.run(&plane.kubeconfig(User::Admin, 0));
+        }
+    }
+    let [ours_took, kubectl_took] = contenders.each_ref().map(|it| (it.median(), median(&it.processor)));
+    let weight = std::fs::metadata(ours).unwrap().len() as f64 / 1e6;
+    println!("\nstarting, median of {ROUNDS} runs");
+    println!(
+        "  kubectl-lease --version: {:.1} ms, of which {:.1} ms of the processor",
+        ours_took.0 * 1e3,
+        ours_took.1 * 1e3
+    );
+    println!(
+        "  {:.1}x faster than kubectl version --client; the binary has {weight:.1} MB",
+        kubectl_took.0 / ours_took.0
+    );
+    assert!(weight <= 10.0, "the binary is to have at most 10 MB");
 }
 
 fn apiservers(case: &str, plane: &ControlPlane) {

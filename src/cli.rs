@@ -6,8 +6,9 @@
 use std::{collections::BTreeSet, ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{
-    Args, Parser, Subcommand,
+    Args, CommandFactory as _, Parser, Subcommand,
     builder::{OsStringValueParser, TypedValueParser},
+    error::{ContextKind, ContextValue},
 };
 
 use crate::{
@@ -1044,6 +1045,22 @@ fn candidate_name(name: &str) -> Result<String, String> {
     Ok(name.to_owned())
 }
 
+/// What was typed, or what is wrong with it. A command that is there, but below another one, is pointed
+/// out.
+pub fn parse(typed: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(words(typed)).map_err(|mut error| {
+        if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) {
+            let command = Cli::command();
+            let above = command.get_subcommands().filter(|above| above.find_subcommand(word).is_some());
+            let found: Vec<_> = above.map(|above| format!("{} {word}", above.get_name())).collect();
+            if !found.is_empty() && error.get(ContextKind::SuggestedSubcommand).is_none() {
+                error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(found));
+            }
+        }
+        error
+    })
+}
+
 /// The words typed, with `--wait 5m` made `--wait=5m`: the length of the wait is optional, so clap
 /// alone would take `5m` for the next argument.
 pub fn words(typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
@@ -1166,7 +1183,6 @@ pub struct Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     fn parse(line: &str) -> Result<Cli, clap::Error> {
         Cli::try_parse_from(words(line.split(' ').map(OsString::from)))

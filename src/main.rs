@@ -2,12 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use clap::Parser as _;
-use kubectl_lease::{
-    cli::{Cli, words},
-    commands, complete,
-    output::Printer,
-};
+use kubectl_lease::{cli, commands, complete, output::Printer};
 
 fn main() -> ExitCode {
     let typed = std::env::args_os();
@@ -22,7 +17,7 @@ fn main() -> ExitCode {
         let _ = Printer::stdio().raw(&complete::answer(&words));
         return ExitCode::SUCCESS;
     }
-    let cli = match Cli::try_parse_from(words(typed)) {
+    let cli = match cli::parse(typed) {
         Ok(cli) => cli,
         Err(refusal) => {
             // Help and version are 'errors' too, with code 0. A closed pipe is not our problem.
