@@ -79,6 +79,7 @@ pub enum Replaced {
 
 /// What the rule goes by; `None` is what could not be found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // each is a fact of its own
 pub struct Facts {
     pub scheduled: bool,
     pub finished: bool,
@@ -489,6 +490,34 @@ fn evidence(
     lines
 }
 
+/// What its node makes of it; `doubted` if that was given up and yet heartbeats.
+fn on_its_node(node: &str, facts: &Facts, doubted: bool) -> String {
+    let may_run = "the containers may still be running";
+    match facts.contact {
+        Some(Contact::Gone) => format!(
+            "{node} does not exist: low only if its machine is destroyed; one that still runs goes on running \
+             the containers"
+        ),
+        Some(Contact::Fenced) => {
+            format!("{node} is silent and was declared to be off: if that is true, nothing runs")
+        }
+        Some(Contact::Silent) if facts.nodeless => format!(
+            "{may_run} on the machine of {node}: the node does not exist, and nothing tells since when it is silent"
+        ),
+        Some(Contact::Silent) => format!("{may_run} on {node}: nothing is heard of it"),
+        Some(Contact::Late) if doubted => format!(
+            "the containers are most likely running on {node}: it heartbeats, whatever its Ready condition says"
+        ),
+        Some(Contact::Late) => {
+            format!("{may_run} on {node}: whether it is gone or only late is not known")
+        }
+        Some(Contact::Heard | Contact::Back) => {
+            format!("{may_run} on {node}, which is alive: force does not wait for them to end")
+        }
+        None => format!("{may_run}: whether {node} is alive is not known"),
+    }
+}
+
 /// Why it is as risky as it is; `doubted` if the node was given up and yet heartbeats.
 fn reasons(
     pod: &Pod,
@@ -524,31 +553,7 @@ fn reasons(
         reasons.push("its containers have ended".into());
         return reasons;
     }
-    match facts.contact {
-        Some(Contact::Gone) => reasons.push(format!(
-            "{node} does not exist: low only if its machine is destroyed; one that still runs goes on running \
-             the containers"
-        )),
-        Some(Contact::Fenced) => {
-            reasons.push(format!("{node} is silent and was declared to be off: if that is true, nothing runs"));
-        }
-        Some(Contact::Silent) if facts.nodeless => reasons.push(format!(
-            "{node} does not exist, and its machine may still run: nothing tells since when nothing is heard of it"
-        )),
-        Some(Contact::Late) if doubted => reasons.push(format!(
-            "the containers are most likely running on {node}: it heartbeats, whatever its Ready condition says"
-        )),
-        Some(Contact::Silent) => {
-            reasons.push(format!("the containers may still be running on {node}: nothing is heard of it"));
-        }
-        Some(Contact::Late) => reasons.push(format!(
-            "the containers may still be running on {node}: whether it is gone or only late is not known"
-        )),
-        Some(Contact::Heard | Contact::Back) => reasons.push(format!(
-            "the containers may still be running on {node}, which is alive: force does not wait for them to end"
-        )),
-        None => reasons.push(format!("the containers may still be running: whether {node} is alive is not known")),
-    }
+    reasons.push(on_its_node(node, facts, doubted));
     if matches!(facts.contact, Some(Contact::Gone | Contact::Fenced)) {
         return reasons;
     }
