@@ -723,6 +723,8 @@ fn what_others_write_into_a_pod_makes_it_no_safer() {
     let mut renamed = pod(&namespace, "renamed", &node);
     renamed["spec"]["hostname"] = "boss".into();
     let long = format!("long-{}", "x".repeat(70));
+    let mut cut = pod(&namespace, &long, &node);
+    cut["metadata"]["labels"] = json!({});
     let holds = |lease: &str, holder: &str| {
         json!({
             "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": lease, "namespace": namespace },
@@ -730,7 +732,7 @@ fn what_others_write_into_a_pod_makes_it_no_safer() {
         })
     };
     shared().apply(&json!({ "apiVersion": "v1", "kind": "List", "items": [
-        marked, renamed, pod(&namespace, &long, &node), pod(&namespace, "plain", &node),
+        marked, renamed, cut, pod(&namespace, "plain", &node),
         owned("job", "batch.volcano.sh/v1alpha1", "Job", true), owned("database", "db.example/v1", "Database", false),
         holds("a", "boss_0f8f"), holds("b", &format!("{}_0f8f", &long[..63])),
     ] }));
