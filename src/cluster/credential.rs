@@ -39,6 +39,7 @@ struct Answer {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Status {
+    #[serde(deserialize_with = "crate::domain::time::read")]
     expiration_timestamp: Option<Timestamp>,
     token: Option<String>,
     client_certificate_data: Option<String>,

@@ -272,7 +272,11 @@ impl Partition {
         let node = object.as_ref().map(|node| &*node.value);
         let lease = around.heartbeat(&name);
         Self {
-            contact: node.map_or(Contact::Gone, |node| node.contact(lease, now)),
+            contact: match node {
+                Some(node) => node.contact(lease, now),
+                // A machine may heartbeat on without its node; unseen, it may be either.
+                None => around.contact(&name, now).unwrap_or(Contact::Late),
+            },
             heartbeat: node.and_then(|node| node.heartbeat(lease)).or(lease.and_then(Lease::renewed)),
             held_by: around.held_by(&name, now),
             node: name,

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     lease::{Metadata, host},
-    time::ServerTime,
+    time::{self, ServerTime},
 };
 
 /// How long a candidate has to answer a ping.
@@ -33,7 +33,9 @@ pub struct Candidate {
 #[serde(rename_all = "camelCase", default)]
 pub struct Spec {
     pub lease_name: String,
+    #[serde(deserialize_with = "time::read")]
     pub ping_time: Option<Timestamp>,
+    #[serde(deserialize_with = "time::read")]
     pub renew_time: Option<Timestamp>,
     pub binary_version: String,
     pub emulation_version: String,

@@ -6,8 +6,10 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::coordination::v1::LeaseSpec;
-use serde::Deserialize;
+use k8s_openapi::{api::coordination::v1::LeaseSpec, apimachinery::pkg::apis::meta::v1::MicroTime};
+use serde::{Deserialize, Deserializer};
+
+use super::time;
 
 /// The host in the name that a process gives itself: nearly all call themselves `<host>_<uuid>`.
 pub fn host(identity: &str) -> &str {
@@ -37,6 +39,7 @@ pub struct Metadata {
     pub namespace: String,
     pub uid: String,
     pub resource_version: String,
+    #[serde(deserialize_with = "time::read")]
     pub creation_timestamp: Option<Timestamp>,
     pub labels: BTreeMap<String, String>,
     pub annotations: BTreeMap<String, String>,
@@ -47,7 +50,35 @@ pub struct Metadata {
 #[serde(default)]
 pub struct Lease {
     pub metadata: Metadata,
+    #[serde(deserialize_with = "read_spec")]
     pub spec: LeaseSpec,
+}
+
+/// Reads a spec by our own idea of time: the API's type fails at the last days that the API takes.
+fn read_spec<'de, D: Deserializer<'de>>(deserializer: D) -> Result<LeaseSpec, D::Error> {
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase", default)]
+    struct Spec {
+        holder_identity: Option<String>,
+        lease_duration_seconds: Option<i32>,
+        lease_transitions: Option<i32>,
+        #[serde(deserialize_with = "time::read")]
+        acquire_time: Option<Timestamp>,
+        #[serde(deserialize_with = "time::read")]
+        renew_time: Option<Timestamp>,
+        preferred_holder: Option<String>,
+        strategy: Option<String>,
+    }
+    let spec = Spec::deserialize(deserializer)?;
+    Ok(LeaseSpec {
+        holder_identity: spec.holder_identity,
+        lease_duration_seconds: spec.lease_duration_seconds,
+        lease_transitions: spec.lease_transitions,
+        acquire_time: spec.acquire_time.map(MicroTime),
+        renew_time: spec.renew_time.map(MicroTime),
+        preferred_holder: spec.preferred_holder,
+        strategy: spec.strategy,
+    })
 }
 
 impl Lease {
@@ -74,5 +105,37 @@ impl Lease {
     /// When its time runs out; `None` where it does not say.
     pub fn expires(&self) -> Option<Timestamp> {
         self.renewed()?.checked_add(self.duration()?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spec_is_read_whole_and_survives_the_end_of_time() {
+        let lease: Lease = serde_json::from_value(serde_json::json!({
+            "metadata": { "name": "x", "creationTimestamp": "9999-12-31T23:59:59Z" },
+            "spec": {
+                "holderIdentity": "a", "leaseDurationSeconds": 15, "leaseTransitions": 2,
+                "acquireTime": "2026-01-02T03:04:05.000006Z", "renewTime": "9999-12-31T23:59:59.000000Z",
+                "preferredHolder": "b", "strategy": "OldestEmulationVersion", "invented": {},
+            },
+        }))
+        .unwrap();
+        let spec = LeaseSpec {
+            holder_identity: Some("a".into()),
+            lease_duration_seconds: Some(15),
+            lease_transitions: Some(2),
+            acquire_time: Some(MicroTime("2026-01-02T03:04:05.000006Z".parse().unwrap())),
+            renew_time: Some(MicroTime(Timestamp::MAX)),
+            preferred_holder: Some("b".into()),
+            strategy: Some("OldestEmulationVersion".into()),
+        };
+        assert_eq!(lease.spec, spec);
+        assert_eq!(lease.metadata.creation_timestamp, Some(Timestamp::MAX));
+        assert_eq!(lease.expires(), None, "later than there is a time for");
+        let empty: Lease = serde_json::from_str(r#"{"spec":{"renewTime":null}}"#).unwrap();
+        assert_eq!(empty.spec, LeaseSpec::default());
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! A kubelet renews its lease in `kube-node-lease` every 10 seconds, with a duration of 40. The node
 //! lifecycle controller, which goes by the changes it sees and not by the timestamps of a node whose
-//! clock may be wrong, sets Ready to Unknown after 50 seconds without one. So its word is final when
-//! it says Unknown; until then the age of the lease tells what it is about to say.
+//! clock may be wrong, sets Ready to Unknown after 50 seconds without one. Until then the age of the
+//! lease tells what it is about to say. After that its word holds only as long as there is no fresh
+//! heartbeat: a machine that heartbeats is on, whatever its conditions and taints say.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     lease::{Lease, Metadata},
     pod::Condition,
-    time::ServerTime,
+    time::{self, ServerTime},
 };
 
 /// Where kubelets say that they live.
@@ -21,6 +22,9 @@ pub const HEARTBEATS: &str = "kube-node-lease";
 pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 /// The duration of a heartbeat lease: four renewals.
 pub const LATE_AFTER: SignedDuration = SignedDuration::from_secs(40);
+/// A node's clock may be ahead by so much, and its heartbeats are still taken for fresh: if it is dead,
+/// they are old soon enough. One from further in the future says nothing about when it was sent.
+const AHEAD: SignedDuration = SignedDuration::from_mins(10);
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -43,7 +47,7 @@ pub struct Taint {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub value: String,
     pub effect: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "time::read")]
     pub time_added: Option<Timestamp>,
 }
 
@@ -61,7 +65,8 @@ pub enum Contact {
     Heard,
     /// Heard of, though somebody has declared its machine to be off.
     Back,
-    /// No heartbeat for longer than its lease lasts; not given up yet.
+    /// No heartbeat for longer than its lease lasts, and not given up yet; or given up, and yet there
+    /// is a fresh one.
     Late,
     /// Given up: what runs there is not known.
     Silent,
@@ -106,19 +111,35 @@ impl Node {
         lease.and_then(Lease::renewed).max(status)
     }
 
+    /// Whether either sign of life is so new that the machine must be on.
+    pub fn is_fresh(&self, lease: Option<&Lease>, now: ServerTime) -> bool {
+        let status = self.ready().and_then(|ready| ready.last_heartbeat_time);
+        let fresh = |time| (-AHEAD..=LATE_AFTER).contains(&now.since(time));
+        lease.and_then(Lease::renewed).into_iter().chain(status).any(fresh)
+    }
+
+    /// Whether it is given up, and yet heartbeats.
+    pub fn is_contradicted(&self, lease: Option<&Lease>, now: ServerTime) -> bool {
+        self.ready().is_some_and(|ready| ready.status == "Unknown") && self.is_fresh(lease, now)
+    }
+
     /// Whether it is heard of; `lease` is its heartbeat.
     pub fn contact(&self, lease: Option<&Lease>, now: ServerTime) -> Contact {
+        let fresh = self.is_fresh(lease, now);
         let late = self.heartbeat(lease).is_none_or(|heartbeat| now.since(heartbeat) > LATE_AFTER);
-        let given_up = match self.ready() {
-            Some(ready) => ready.status == "Unknown",
-            None => late,
+        let alive = match self.ready() {
+            Some(ready) if ready.status == "Unknown" => (!fresh).then_some(false),
+            // The node controller, which goes by what changes, has not given it up.
+            Some(_) => (!late).then_some(true),
+            None if fresh => Some(true),
+            None => late.then_some(false),
         };
-        match (given_up, late, self.is_out_of_service()) {
-            (true, _, true) => Contact::Fenced,
-            (true, _, false) => Contact::Silent,
-            (false, true, _) => Contact::Late,
-            (false, false, true) => Contact::Back,
-            (false, false, false) => Contact::Heard,
+        match (alive, self.is_out_of_service()) {
+            (Some(true), false) => Contact::Heard,
+            (Some(true), true) => Contact::Back,
+            (Some(false), false) => Contact::Silent,
+            (Some(false), true) => Contact::Fenced,
+            (None, _) => Contact::Late,
         }
     }
 }
@@ -164,12 +185,19 @@ mod tests {
             (Some("False"), Some(5), Heard, Back), // alive, and says that it is not well
             (Some("False"), Some(41), Late, Late),
             (Some("False"), None, Late, Late),
-            // The controller has seen no change, whatever the timestamps of the node say.
-            (Some("Unknown"), Some(5), Silent, Fenced),
+            // A machine that heartbeats is on, whoever has given it up or declared it to be off.
+            (Some("Unknown"), Some(0), Late, Late),
+            (Some("Unknown"), Some(5), Late, Late),
+            (Some("Unknown"), Some(40), Late, Late),
+            (Some("Unknown"), Some(-600), Late, Late),
+            // So far ahead, its clock does not say when that was; the controller has seen no change.
+            (Some("Unknown"), Some(-601), Silent, Fenced),
             (Some("Unknown"), Some(-3600), Silent, Fenced),
+            (Some("Unknown"), Some(41), Silent, Fenced),
             (Some("Unknown"), Some(600), Silent, Fenced),
             (Some("Unknown"), None, Silent, Fenced),
             (None, Some(5), Heard, Back),
+            (None, Some(-3600), Late, Late),
             (None, Some(600), Silent, Fenced),
             (None, None, Silent, Fenced), // never heard of
         ] {
@@ -190,5 +218,26 @@ mod tests {
         assert_eq!(node.contact(Some(&lease(600)), now()), Contact::Heard, "the newer of the two");
         node.status.conditions[0].last_heartbeat_time = Some(now().0 - SignedDuration::from_secs(290));
         assert_eq!(node.contact(None, now()), Contact::Late);
+    }
+
+    /// Neither sign of life hides the other.
+    #[test]
+    fn any_fresh_sign_of_life_speaks_against_a_fence() {
+        let (fresh, old, absurd) = (5, 600, -36_000);
+        for (lease_age, status_age, contact) in [
+            (fresh, old, Contact::Late),
+            (old, fresh, Contact::Late),
+            (fresh, absurd, Contact::Late),
+            (absurd, fresh, Contact::Late),
+            (old, absurd, Contact::Fenced),
+            (old, old, Contact::Fenced),
+        ] {
+            let mut node = node(Some("Unknown"), true);
+            node.status.conditions[0].last_heartbeat_time =
+                Some(now().0 - SignedDuration::from_secs(status_age));
+            let lease = lease(lease_age);
+            assert_eq!(node.contact(Some(&lease), now()), contact, "{lease_age} {status_age}");
+            assert_eq!(node.is_contradicted(Some(&lease), now()), contact == Contact::Late);
+        }
     }
 }

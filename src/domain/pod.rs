@@ -6,7 +6,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, de::IgnoredAny};
 
-use super::time::ServerTime;
+use super::time::{self, ServerTime};
 
 /// Something whose presence alone matters.
 type Present = Option<IgnoredAny>;
@@ -26,8 +26,10 @@ pub struct PodMetadata {
     pub namespace: String,
     pub uid: String,
     pub resource_version: String,
+    #[serde(deserialize_with = "time::read")]
     pub creation_timestamp: Option<Timestamp>,
     /// When a deletion that has begun should be over: its beginning and the grace.
+    #[serde(deserialize_with = "time::read")]
     pub deletion_timestamp: Option<Timestamp>,
     pub deletion_grace_period_seconds: Option<i64>,
     pub finalizers: Vec<String>,
@@ -54,11 +56,25 @@ pub struct Owner {
     pub controller: bool,
 }
 
+impl Owner {
+    /// Whether its documentation says that two of its pods may run at once. The kind alone does not
+    /// tell: others have Jobs and `ReplicaSet`s of their own, which may mind.
+    fn bears_two(&self) -> bool {
+        matches!(
+            (self.api_version.as_str(), self.kind.as_str()),
+            ("apps/v1", "ReplicaSet" | "DaemonSet")
+                | ("batch/v1", "Job")
+                | ("v1", "ReplicationController" | "Node")
+        )
+    }
+}
+
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodSpec {
     pub node_name: String,
     pub host_network: bool,
+    pub hostname: String,
     pub volumes: Vec<Volume>,
     pub termination_grace_period_seconds: Option<i64>,
     tolerations: Vec<Toleration>,
@@ -98,6 +114,10 @@ pub struct Volume {
     flex_volume: Present,
     #[serde(rename = "scaleIO")]
     scale_io: Present,
+    quobyte: Present,
+    storageos: Present,
+    flocker: Present,
+    photon_persistent_disk: Present,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -140,6 +160,10 @@ impl Volume {
             ("portworxVolume", &self.portworx_volume),
             ("flexVolume", &self.flex_volume),
             ("scaleIO", &self.scale_io),
+            ("quobyte", &self.quobyte),
+            ("storageos", &self.storageos),
+            ("flocker", &self.flocker),
+            ("photonPersistentDisk", &self.photon_persistent_disk),
         ];
         // An inline CSI volume is made for the pod and goes with it.
         inline.iter().find(|(_, source)| source.is_some()).map(|(kind, _)| Source::Inline(kind))
@@ -152,6 +176,8 @@ pub struct PodStatus {
     pub phase: String,
     pub conditions: Vec<Condition>,
     container_statuses: Vec<ContainerStatus>,
+    init_container_statuses: Vec<ContainerStatus>,
+    ephemeral_container_statuses: Vec<ContainerStatus>,
 }
 
 /// A condition of a pod or a node.
@@ -161,7 +187,9 @@ pub struct Condition {
     pub r#type: String,
     pub status: String,
     pub reason: String,
+    #[serde(deserialize_with = "time::read")]
     pub last_heartbeat_time: Option<Timestamp>,
+    #[serde(deserialize_with = "time::read")]
     pub last_transition_time: Option<Timestamp>,
 }
 
@@ -183,14 +211,31 @@ impl Pod {
         format!("{}/{}", self.metadata.namespace, self.metadata.name)
     }
 
-    /// The owner that acts when the pod goes.
+    /// The owner that acts when the pod goes. One that does not call itself the controller may act too.
     pub fn controller(&self) -> Option<&Owner> {
-        self.metadata.owner_references.iter().find(|owner| owner.controller)
+        let owners = &self.metadata.owner_references;
+        owners.iter().find(|owner| owner.controller).or(owners.first())
     }
 
-    /// Whether it is only the image of a pod that the kubelet runs from a file of its own.
-    pub fn is_mirror(&self) -> bool {
+    /// The first owner of which it is not known that it bears two pods at once: a `StatefulSet`, and
+    /// whatever is not one of the kinds that Kubernetes itself brings.
+    pub fn strict_owner(&self) -> Option<&Owner> {
+        self.metadata.owner_references.iter().find(|owner| !owner.bears_two())
+    }
+
+    /// Whether it says of itself that it is only the image of a pod that the kubelet runs from a file
+    /// of its own. Anybody may write that.
+    pub fn is_marked_as_mirror(&self) -> bool {
         self.metadata.annotations.mirror.is_some()
+    }
+
+    /// Whether it is such an image: a kubelet makes its node the owner, and there is no other.
+    pub fn is_mirror(&self) -> bool {
+        let owners = &self.metadata.owner_references;
+        let of_node = |owner: &Owner| {
+            owner.kind == "Node" && owner.api_version == "v1" && owner.name == self.spec.node_name
+        };
+        self.is_marked_as_mirror() && !owners.is_empty() && owners.iter().all(of_node)
     }
 
     pub fn is_scheduled(&self) -> bool {
@@ -206,9 +251,15 @@ impl Pod {
             && self.disruption() != Some("DeletionByPodGC")
     }
 
-    /// Whether the last report of the kubelet has a container running.
+    /// Whether the last report of the kubelet has a container running, of whatever sort: sidecars are
+    /// among the init containers.
     pub fn was_running(&self) -> bool {
-        self.status.container_statuses.iter().any(|status| status.state.running.is_some())
+        let PodStatus { container_statuses, init_container_statuses, ephemeral_container_statuses, .. } =
+            &self.status;
+        [container_statuses, init_container_statuses, ephemeral_container_statuses]
+            .into_iter()
+            .flatten()
+            .any(|status| status.state.running.is_some())
     }
 
     /// Why the control plane ends it, where it does.
@@ -307,6 +358,18 @@ mod tests {
         }
     }
 
+    /// A sidecar is an init container that goes on running.
+    #[test]
+    fn every_sort_of_container_counts() {
+        for sort in ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] {
+            for (state, finished) in [("running", false), ("terminated", true)] {
+                let containers = json!([{ "name": "a", "state": { state: {} } }]);
+                let pod = pod(json!({ "status": { "phase": "Failed", sort: containers } }));
+                assert_eq!(pod.is_finished(), finished, "{sort} {state}");
+            }
+        }
+    }
+
     #[test]
     fn a_deletion_has_begun_its_grace_before_its_timestamp() {
         let until = at(0).0.to_string();
@@ -336,6 +399,13 @@ mod tests {
             (json!({ "name": "d", "ephemeral": { "volumeClaimTemplate": {} } }), claim("pod-d")),
             (json!({ "name": "d", "iscsi": { "lun": 0 } }), Some(Source::Inline("iscsi"))),
             (json!({ "name": "d", "nfs": { "server": "x" } }), Some(Source::Inline("nfs"))),
+            (json!({ "name": "d", "quobyte": {} }), Some(Source::Inline("quobyte"))),
+            (json!({ "name": "d", "storageos": {} }), Some(Source::Inline("storageos"))),
+            (json!({ "name": "d", "flocker": {} }), Some(Source::Inline("flocker"))),
+            (
+                json!({ "name": "d", "photonPersistentDisk": {} }),
+                Some(Source::Inline("photonPersistentDisk")),
+            ),
             (json!({ "name": "d", "emptyDir": {} }), None),
             (json!({ "name": "d", "configMap": {} }), None),
             (json!({ "name": "d", "hostPath": {} }), None),
@@ -364,9 +434,33 @@ mod tests {
 
     #[test]
     fn the_mirror_annotation_is_found_among_others() {
-        let annotated =
-            |key: &str| pod(json!({ "metadata": { "annotations": { "a": "b", key: "" } } })).is_mirror();
+        let annotated = |key: &str| {
+            pod(json!({ "metadata": { "annotations": { "a": "b", key: "" } } })).is_marked_as_mirror()
+        };
         assert!(annotated("kubernetes.io/config.mirror"));
         assert!(!annotated("kubernetes.io/config.hash"));
+    }
+
+    #[test]
+    fn a_mirror_belongs_to_its_node_alone() {
+        let owner = |version: &str, kind: &str, name: &str| json!({ "apiVersion": version, "kind": kind, "name": name });
+        let node = owner("v1", "Node", "node-1");
+        for (owners, mirror) in [
+            (json!([node]), true),
+            (json!([]), false),
+            (json!([owner("v1", "Node", "node-2")]), false),
+            (json!([owner("evil.example/v1", "Node", "node-1")]), false),
+            (json!([owner("apps/v1", "StatefulSet", "db")]), false),
+            (json!([node, owner("apps/v1", "StatefulSet", "db")]), false),
+        ] {
+            let annotations = json!({ "kubernetes.io/config.mirror": "x" });
+            let marked = pod(json!({
+                "metadata": { "ownerReferences": owners, "annotations": annotations }, "spec": { "nodeName": "node-1" },
+            }));
+            assert_eq!(marked.is_mirror(), mirror, "{owners}");
+            let unmarked =
+                pod(json!({ "metadata": { "ownerReferences": owners }, "spec": { "nodeName": "node-1" } }));
+            assert!(!unmarked.is_mirror());
+        }
     }
 }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::{
     duration::age,
     holder::Who,
-    lease::{Lease, host},
+    lease::Lease,
     maintenance::Standing,
     node::{Contact, Node},
     pod::{Pod, Source},
@@ -79,10 +79,13 @@ pub enum Replaced {
 
 /// What the rule goes by; `None` is what could not be found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // each is a fact of its own
 pub struct Facts {
     pub scheduled: bool,
     pub finished: bool,
     pub mirror: bool,
+    /// There is no object of its node.
+    pub nodeless: bool,
     pub contact: Option<Contact>,
     pub deletion: Deletion,
     pub replaced: Replaced,
@@ -165,15 +168,25 @@ impl Surroundings {
 
     /// Whether a node is heard of; `None` if that cannot be known.
     pub fn contact(&self, name: &str, now: ServerTime) -> Option<Contact> {
-        let Some(node) = self.nodes.as_ref()?.get(name) else {
-            // A kubelet whose node was deleted goes on heartbeating, and running what it runs.
-            let heartbeat = self.heartbeats.as_ref()?.get(name).and_then(Lease::renewed);
-            let alive = heartbeat.is_some_and(|time| now.since(time) <= GONE_AFTER);
-            return Some(if alive { Contact::Late } else { Contact::Gone });
-        };
-        let contact = node.contact(self.heartbeat(name), now);
-        // Without its heartbeat, a node that is not given up may be dead for up to five minutes.
-        (self.heartbeats.is_some() || matches!(contact, Contact::Silent | Contact::Fenced)).then_some(contact)
+        let node = self.nodes.as_ref()?.get(name);
+        // Without its heartbeat, a node that is not given up may be dead for up to five minutes, and one
+        // that is may be back.
+        let lease = self.heartbeats.as_ref()?.get(name);
+        if let Some(node) = node {
+            return Some(node.contact(lease, now));
+        }
+        // A kubelet whose node was deleted goes on heartbeating, and running what it runs. Where the
+        // lease has gone with the node, nothing tells since when, and the kubelet makes no new one.
+        Some(match lease.and_then(Lease::renewed) {
+            Some(time) if now.since(time) > GONE_AFTER => Contact::Gone,
+            Some(_) => Contact::Late,
+            None => Contact::Silent,
+        })
+    }
+
+    /// Whether there is no object of this node.
+    fn lacks(&self, node: &str) -> bool {
+        self.nodes.as_ref().is_some_and(|nodes| !nodes.contains_key(node))
     }
 
     /// Who holds a node for maintenance, and why, in words.
@@ -236,6 +249,7 @@ impl Assessment {
             scheduled: pod.is_scheduled(),
             finished: pod.is_finished(),
             mirror: pod.is_mirror(),
+            nodeless: pod.is_scheduled() && around.lacks(node),
             contact: around.contact(node, now),
             deletion: match pod.metadata.deletion_timestamp {
                 None => Deletion::NotBegun,
@@ -253,7 +267,8 @@ impl Assessment {
             leads: leads.as_ref().map(|leads| !leads.is_empty()),
             no_budget: budgets.as_ref().map(|budgets| !budgets.is_empty()),
         };
-        let futile = if facts.mirror {
+        // Who only claims to be a mirror is asked about too, and judged as any other.
+        let futile = if pod.is_marked_as_mirror() {
             Some(Futile::Mirror)
         } else {
             (!pod.metadata.finalizers.is_empty()).then_some(Futile::Finalizers)
@@ -270,17 +285,18 @@ impl Assessment {
             safer: safer::ways(pod, &facts, now),
         };
         assessment.evidence = evidence(pod, &assessment, &facts, around, now);
-        assessment.reasons = reasons(pod, &assessment, &facts, budgets.as_deref());
+        let doubted =
+            around.node(node).is_some_and(|known| known.is_contradicted(around.heartbeat(node), now));
+        assessment.reasons = reasons(pod, &assessment, &facts, budgets.as_deref(), doubted);
         assessment
     }
 }
 
 fn replaced(pod: &Pod) -> Replaced {
-    match pod.controller().map(|owner| owner.kind.as_str()) {
-        None => Replaced::Never,
-        // Their documentation says that two may run at once.
-        Some("ReplicaSet" | "ReplicationController" | "Job" | "DaemonSet" | "Node") => Replaced::Freely,
-        Some(_) => Replaced::AtMostOne,
+    match (pod.strict_owner(), pod.controller()) {
+        (Some(_), _) => Replaced::AtMostOne,
+        (None, Some(_)) => Replaced::Freely,
+        (None, None) => Replaced::Never,
     }
 }
 
@@ -308,12 +324,16 @@ fn storage_of(pod: &Pod, around: &Surroundings) -> Vec<Storage> {
             Some(Some(disk)) => (&disk.spec.access_modes, Some(disk.spec.kind())),
             _ => (&found.spec.access_modes, None),
         };
+        let is_block = |mode: &str| mode == storage::BLOCK;
+        let blocks = is_block(&found.spec.volume_mode)
+            || disk.flatten().is_some_and(|disk| is_block(&disk.spec.volume_mode));
+        let volume_mode = if blocks { storage::BLOCK } else { "" };
         let short = storage::abbreviated(modes);
         let detail = format!("{short}, {}{attached}", kind.unwrap_or("kind not known"));
         let exclusive = match kind {
-            Some(kind) => Some(storage::is_exclusive(modes, kind)),
+            Some(kind) => Some(storage::is_exclusive(modes, kind, volume_mode)),
             // An exclusive mode is one whatever the kind; a shared one may still be a bare disk.
-            None => storage::is_exclusive(modes, "").then_some(true),
+            None => storage::is_exclusive(modes, "", volume_mode).then_some(true),
         };
         Storage { name: claim.clone(), detail, exclusive }
     };
@@ -321,20 +341,43 @@ fn storage_of(pod: &Pod, around: &Surroundings) -> Vec<Storage> {
     volumes.filter_map(|volume| Some(read(&volume.name, &volume.source(&pod.metadata.name)?))).collect()
 }
 
-/// The leader leases that a pod holds. Holders name themselves after their host, which for a pod is its
-/// name; with host networking it is the node's, and then the lease's name tells.
+/// The leader leases that a pod holds, by the names of their holders. Who holds a lease names itself as
+/// it likes, nearly always after its host: for a pod that is its name, or what it asks for in its place;
+/// with host networking it is the node's, and any pod there may be meant. To find one too many costs a
+/// question, to miss one may cost data.
 fn led_by(pod: &Pod, leases: &[Lease]) -> Vec<String> {
-    let name = pod.metadata.name.as_str();
+    let (name, node) = (pod.metadata.name.as_str(), pod.spec.node_name.as_str());
+    let own =
+        [name, &pod.spec.hostname, as_host_name(name), as_host_name(&pod.spec.hostname), &pod.metadata.uid];
+    let nodes = [node, as_host_name(node), node.split('.').next().unwrap_or_default()];
     let holds = |lease: &&Lease| {
-        let host = host(lease.holder());
-        let by_node = pod.spec.host_network
-            && host == pod.spec.node_name
-            && lease.metadata.namespace == pod.metadata.namespace
-            && name.starts_with(&lease.metadata.name);
-        host == name || lease.holder() == name || by_node
+        let holder = lease.holder();
+        let at_home = lease.metadata.namespace == pod.metadata.namespace;
+        own.iter().any(|name| is_part(name, holder, at_home))
+            || (pod.spec.host_network && at_home && nodes.iter().any(|name| is_part(name, holder, true)))
     };
     let full = |lease: &Lease| format!("{}/{}", lease.metadata.namespace, lease.metadata.name);
     leases.iter().filter(holds).map(full).collect()
+}
+
+/// A name as the kubelet makes it a host name: the kernel takes no more of it.
+fn as_host_name(name: &str) -> &str {
+    name.get(..63).unwrap_or(name).trim_end_matches(['-', '.'])
+}
+
+/// Whether the name of a holder has this in it as a part of its own, as in `default/db-0`, `db-0_4f1c`,
+/// `db-0.shop` and `db-0-4f1c`. Names have '-' in them too: what comes before one is a part of its own
+/// only where that is not far-fetched.
+fn is_part(part: &str, holder: &str, before_dash: bool) -> bool {
+    if part.is_empty() {
+        return false;
+    }
+    holder.match_indices(part).any(|(at, _)| {
+        let before = holder[..at].chars().next_back();
+        let after = holder[at + part.len()..].chars().next();
+        before.is_none_or(|c| !c.is_alphanumeric() && (before_dash || c != '-'))
+            && after.is_none_or(|c| !c.is_alphanumeric())
+    })
 }
 
 fn spent_budgets(pod: &Pod, budgets: &[Budget]) -> Vec<String> {
@@ -400,6 +443,7 @@ fn evidence(
     if facts.scheduled {
         let node = match (around.node(name), facts.contact) {
             (_, Some(Contact::Gone)) => format!("{name} does not exist"),
+            (None, Some(Contact::Silent)) => format!("{name} does not exist, since when is not known"),
             (None, Some(Contact::Late)) => {
                 let heartbeat = around.heartbeat(name).and_then(Lease::renewed);
                 let heard = heartbeat.map_or_else(String::new, |time| format!(" {} ago", ago(time)));
@@ -438,21 +482,63 @@ fn evidence(
         lines.push(("finalizers", pod.metadata.finalizers.join(", ")));
     }
     if !assessment.missing.is_empty() {
-        lines.push(("not seen", format!("{}: counted as a risk", assessment.missing.join(", "))));
+        lines.push((
+            "not seen",
+            format!("{}: counted as a risk where it could be one", assessment.missing.join(", ")),
+        ));
     }
     lines
 }
 
-fn reasons(pod: &Pod, assessment: &Assessment, facts: &Facts, budgets: Option<&[String]>) -> Vec<String> {
+/// What its node makes of it; `doubted` if that was given up and yet heartbeats.
+fn on_its_node(node: &str, facts: &Facts, doubted: bool) -> String {
+    let may_run = "the containers may still be running";
+    match facts.contact {
+        Some(Contact::Gone) => format!(
+            "{node} does not exist: low only if its machine is destroyed; one that still runs goes on running \
+             the containers"
+        ),
+        Some(Contact::Fenced) => {
+            format!("{node} is silent and was declared to be off: if that is true, nothing runs")
+        }
+        Some(Contact::Silent) if facts.nodeless => format!(
+            "{may_run} on the machine of {node}: the node does not exist, and nothing tells since when it is silent"
+        ),
+        Some(Contact::Silent) => format!("{may_run} on {node}: nothing is heard of it"),
+        Some(Contact::Late) if doubted => format!(
+            "the containers are most likely running on {node}: it heartbeats, whatever its Ready condition says"
+        ),
+        Some(Contact::Late) => {
+            format!("{may_run} on {node}: whether it is gone or only late is not known")
+        }
+        Some(Contact::Heard | Contact::Back) => {
+            format!("{may_run} on {node}, which is alive: force does not wait for them to end")
+        }
+        None => format!("{may_run}: whether {node} is alive is not known"),
+    }
+}
+
+/// Why it is as risky as it is; `doubted` if the node was given up and yet heartbeats.
+fn reasons(
+    pod: &Pod,
+    assessment: &Assessment,
+    facts: &Facts,
+    budgets: Option<&[String]>,
+    doubted: bool,
+) -> Vec<String> {
     let node = &pod.spec.node_name;
     let mut reasons = Vec::new();
     match assessment.futile {
-        Some(Futile::Mirror) => {
+        Some(Futile::Mirror) if facts.mirror => {
             reasons.push(format!(
                 "it is the image of a static pod of {node}: deleting it does not end the process, and it comes back"
             ));
             return reasons;
         }
+        Some(Futile::Mirror) => reasons.push(format!(
+            "it is marked as the image of a static pod, though {node} does not own it: if that is true, deleting \
+             it does not end the process"
+        )),
         Some(Futile::Finalizers) => reasons.push(format!(
             "its finalizers ({}) keep the object, whatever the grace: force will not make it go",
             pod.metadata.finalizers.join(", ")
@@ -467,30 +553,12 @@ fn reasons(pod: &Pod, assessment: &Assessment, facts: &Facts, budgets: Option<&[
         reasons.push("its containers have ended".into());
         return reasons;
     }
-    match facts.contact {
-        Some(Contact::Gone) => reasons.push(format!(
-            "{node} does not exist: low only if its machine is destroyed; one that still runs goes on running \
-             the containers"
-        )),
-        Some(Contact::Fenced) => {
-            reasons.push(format!("{node} is silent and was declared to be off: if that is true, nothing runs"));
-        }
-        Some(Contact::Silent) => {
-            reasons.push(format!("the containers may still be running on {node}: nothing is heard of it"));
-        }
-        Some(Contact::Late) => reasons.push(format!(
-            "the containers may still be running on {node}: whether it is gone or only late is not known"
-        )),
-        Some(Contact::Heard | Contact::Back) => reasons.push(format!(
-            "the containers may still be running on {node}, which is alive: force does not wait for them to end"
-        )),
-        None => reasons.push(format!("the containers may still be running: whether {node} is alive is not known")),
-    }
+    reasons.push(on_its_node(node, facts, doubted));
     if matches!(facts.contact, Some(Contact::Gone | Contact::Fenced)) {
         return reasons;
     }
-    if let (Replaced::AtMostOne, Some(owner)) = (facts.replaced, pod.controller()) {
-        let why = if owner.kind == "StatefulSet" {
+    if let Some(owner) = pod.strict_owner() {
+        let why = if owner.kind == "StatefulSet" && owner.api_version == "apps/v1" {
             "starts another of the same name as soon as the object is gone, and relies on there being one only"
         } else {
             "may rely on there being one only: what it does when the object is gone is not known"
@@ -510,7 +578,7 @@ fn reasons(pod: &Pod, assessment: &Assessment, facts: &Facts, budgets: Option<&[
         }
     }
     for lease in &assessment.leads {
-        reasons.push(format!("it holds the lease {lease}: two may act as the leader"));
+        reasons.push(format!("it holds the lease {lease}, by the holder's name: two may act as the leader"));
     }
     if facts.leads.is_none() {
         reasons.push("whether it is a leader is not known".into());
@@ -563,6 +631,7 @@ mod tests {
             scheduled: true,
             finished: false,
             mirror: false,
+            nodeless: false,
             contact: Some(contact),
             deletion,
             replaced: Replaced::Freely,
@@ -636,6 +705,7 @@ mod tests {
                             scheduled: true,
                             finished: false,
                             mirror: false,
+                            nodeless: false,
                             contact,
                             deletion,
                             replaced,
@@ -681,16 +751,28 @@ mod tests {
         read(values)
     }
 
+    /// Of which version Kubernetes has this kind.
+    fn version(kind: &str) -> &str {
+        match kind {
+            "StatefulSet" | "ReplicaSet" | "DaemonSet" => "apps/v1",
+            "Job" => "batch/v1",
+            "ReplicationController" | "Node" => "v1",
+            _ => "example.com/v1",
+        }
+    }
+
     /// A pod of `kind` on node-1, deleted so many seconds ago.
     fn pod(kind: &str, deleted: Option<i64>, volumes: &Value) -> Pod {
         let owners = match kind {
             "" => json!([]),
-            kind => json!([{ "kind": kind, "name": "db", "uid": "u", "controller": true }]),
+            kind => {
+                json!([{ "apiVersion": version(kind), "kind": kind, "name": "db", "uid": "u", "controller": true }])
+            }
         };
         let until = deleted.map(|seconds| ago(seconds - 30));
         read(json!({
             "metadata": {
-                "name": "db-0", "namespace": "shop", "uid": "1", "ownerReferences": owners, "labels": { "app": "db" },
+                "name": "db-0", "namespace": "shop", "uid": "5e1f", "ownerReferences": owners, "labels": { "app": "db" },
                 "deletionTimestamp": until, "deletionGracePeriodSeconds": until.as_ref().map(|_| 30),
             },
             "spec": { "nodeName": "node-1", "volumes": volumes },
@@ -712,6 +794,13 @@ mod tests {
             attachments: Some(Vec::new()),
             budgets: Some(Vec::new()),
         }
+    }
+
+    /// The same, with node-1 declared to be off.
+    fn fenced(mut around: Surroundings) -> Surroundings {
+        let taint = json!({ "key": "node.kubernetes.io/out-of-service", "effect": "NoExecute" });
+        around.nodes.as_mut().unwrap().get_mut("node-1").unwrap().spec.taints.push(read(taint));
+        around
     }
 
     fn risk_of(pod: &Pod, around: &Surroundings) -> Risk {
@@ -736,6 +825,32 @@ mod tests {
         }
     }
 
+    /// Others have a `ReplicaSet` too, and not every owner calls itself the controller.
+    #[test]
+    fn owners_that_are_not_known_are_taken_to_mind() {
+        let owner = |version: &str, kind: &str, controller: Option<bool>| {
+            json!({
+                "apiVersion": version, "kind": kind, "name": "x", "uid": "u", "controller": controller.unwrap_or_default(),
+            })
+        };
+        let known = owner("apps/v1", "ReplicaSet", Some(true));
+        for (owners, risk, told) in [
+            (json!([known]), Risk::Low, "ReplicaSet/x"),
+            (json!([owner("apps/v1", "ReplicaSet", None)]), Risk::Low, "ReplicaSet/x"),
+            (json!([owner("evil.example/v1", "ReplicaSet", Some(true))]), Risk::Critical, "ReplicaSet/x"),
+            (json!([owner("batch.volcano.sh/v1alpha1", "Job", Some(true))]), Risk::Critical, "Job/x"),
+            (json!([owner("", "Job", Some(true))]), Risk::Critical, "Job/x"),
+            (json!([owner("db.example/v1", "Database", None)]), Risk::Critical, "Database/x"),
+            (json!([known, owner("db.example/v1", "Database", None)]), Risk::Critical, "ReplicaSet/x"),
+        ] {
+            let mut pod = pod("", None, &json!([]));
+            pod.metadata.owner_references = read(owners.clone());
+            let assessment = Assessment::of(&pod, &around(600), now());
+            assert_eq!(assessment.risk, risk, "{owners}");
+            assert!(assessment.evidence.contains(&("owner", told.to_owned())), "{:?}", assessment.evidence);
+        }
+    }
+
     #[test]
     fn volumes_make_a_stateless_pod_critical() {
         let claim = json!([{ "name": "data", "persistentVolumeClaim": { "claimName": "data" } }]);
@@ -756,7 +871,15 @@ mod tests {
             (with("ReadWriteMany", csi()), Risk::Low),
             (with("ReadOnlyMany", csi()), Risk::Low),
             (with("ReadWriteMany", json!({ "iscsi": {} })), Risk::Critical),
-            (with("ReadWriteOnce", json!({ "local": {} })), Risk::Low),
+            (with("ReadWriteMany", json!({ "rbd": {} })), Risk::Critical),
+            (
+                with("ReadWriteMany", json!({ "csi": { "driver": "ebs" }, "volumeMode": "Block" })),
+                Risk::Critical,
+            ),
+            (with("ReadOnlyMany", json!({ "csi": { "driver": "ebs" }, "volumeMode": "Block" })), Risk::Low),
+            (with("ReadWriteMany", json!({ "cephfs": {} })), Risk::Low),
+            (with("ReadWriteOnce", json!({ "local": {} })), Risk::Critical),
+            (with("ReadWriteOncePod", json!({ "hostPath": {} })), Risk::Critical),
             // What may not be seen, or is not there, could be anything.
             (Surroundings { claims: None, ..with("ReadWriteMany", csi()) }, Risk::Critical),
             (Surroundings { disks: None, ..with("ReadWriteMany", csi()) }, Risk::Critical),
@@ -776,6 +899,36 @@ mod tests {
         assert_eq!(risk_of(&inline, &around(600)), Risk::Critical);
     }
 
+    /// A silent node, and a lease that this one holds.
+    fn led(namespace: &str, holder: &str) -> Surroundings {
+        let lease = json!({ "metadata": { "name": "l", "namespace": namespace }, "spec": { "holderIdentity": holder } });
+        Surroundings { leaders: Some(vec![read(lease)]), ..around(600) }
+    }
+
+    /// What a process in the pod sees as its host name.
+    #[test]
+    fn leaders_go_by_the_host_name_of_the_pod() {
+        let none = json!([]);
+        let mut pod = pod("ReplicaSet", None, &none);
+        pod.metadata.uid = "3b3c-77".into();
+        assert_eq!(risk_of(&pod, &led("shop", "manager-3b3c-77")), Risk::Critical);
+        assert_eq!(risk_of(&pod, &led("shop", "manager-3b3c-778")), Risk::Low);
+        pod.spec.hostname = "boss".into();
+        assert_eq!(risk_of(&pod, &led("shop", "boss_0f8f")), Risk::Critical);
+        let long = format!("{}-{}", "a".repeat(62), "b".repeat(20));
+        let cut = "a".repeat(62); // and no '-' at its end
+        for (name, hostname) in [(long.as_str(), ""), ("x", long.as_str())] {
+            pod.metadata.name = name.to_owned();
+            pod.spec.hostname = hostname.to_owned();
+            assert_eq!(
+                risk_of(&pod, &led("shop", &format!("{cut}_0f8f"))),
+                Risk::Critical,
+                "{name} {hostname}"
+            );
+            assert_eq!(risk_of(&pod, &led("shop", &format!("{}_0f8f", &cut[1..]))), Risk::Low);
+        }
+    }
+
     #[test]
     fn leaders_and_budgets() {
         let none = json!([]);
@@ -784,19 +937,34 @@ mod tests {
             ("db-0_0f8f", Risk::Critical),
             ("db-0", Risk::Critical),
             ("db-01_0f8f", Risk::Low),
-            ("other_db-0", Risk::Low),
+            ("xdb-0_0f8f", Risk::Low),
+            ("other_db-0", Risk::Critical),
+            ("shop/db-0", Risk::Critical),
+            ("db-0.shop", Risk::Critical),
+            ("db-0-7e5a", Risk::Critical),
+            ("a-db-0-7e5a", Risk::Critical),
+            ("node-1_0f8f", Risk::Low),
             ("", Risk::Low),
         ] {
-            let lease = json!({ "metadata": { "name": "l", "namespace": "shop" }, "spec": { "holderIdentity": holder } });
-            let around = Surroundings { leaders: Some(vec![read(lease)]), ..around(600) };
-            assert_eq!(risk_of(&pod, &around), risk, "{holder}");
+            assert_eq!(risk_of(&pod, &led("shop", holder)), risk, "{holder}");
+        }
+        // Elsewhere, a name that only ends like this one is another's.
+        for (holder, risk) in
+            [("db-0_0f8f", Risk::Critical), ("shop/db-0", Risk::Critical), ("a-db-0_7e5a", Risk::Low)]
+        {
+            assert_eq!(risk_of(&pod, &led("other", holder)), risk, "{holder}");
         }
         let mut at_home = pod.clone();
         at_home.spec.host_network = true;
-        for (lease, risk) in [("db", Risk::Critical), ("web", Risk::Low)] {
-            let lease = json!({ "metadata": { "name": lease, "namespace": "shop" }, "spec": { "holderIdentity": "node-1_0f" } });
-            let around = Surroundings { leaders: Some(vec![read(lease)]), ..around(600) };
-            assert_eq!((risk_of(&at_home, &around), risk_of(&pod, &around)), (risk, Risk::Low));
+        for (namespace, holder, risk) in [
+            ("shop", "node-1_0f", Risk::Critical),
+            ("shop", "node-1-xYzAbC", Risk::Critical),
+            ("shop", "node-1", Risk::Critical),
+            ("shop", "node-10_0f", Risk::Low),
+            ("other", "node-1_0f", Risk::Low),
+        ] {
+            let around = led(namespace, holder);
+            assert_eq!((risk_of(&at_home, &around), risk_of(&pod, &around)), (risk, Risk::Low), "{holder}");
         }
         for (namespace, app, allowed, risk) in [
             ("shop", "db", 0, Risk::High),
@@ -826,11 +994,17 @@ mod tests {
                 Risk::Medium,
                 Risk::Critical,
             ),
-            // That it is given up is known without its heartbeat.
+            // It may have come back since it was given up.
             (
                 Surroundings { heartbeats: None, ..around(600) },
                 "leases in kube-node-lease",
-                Risk::Low,
+                Risk::Medium,
+                Risk::Critical,
+            ),
+            (
+                Surroundings { heartbeats: None, ..fenced(around(600)) },
+                "leases in kube-node-lease",
+                Risk::Medium,
                 Risk::Critical,
             ),
             (
@@ -878,10 +1052,55 @@ mod tests {
         assert_eq!(assessment.safer[0].takes, None);
 
         let mirror: Pod = read(json!({
-            "metadata": { "name": "etcd-x", "annotations": { "kubernetes.io/config.mirror": "h" }, "finalizers": ["f"] },
+            "metadata": {
+                "name": "etcd-x", "annotations": { "kubernetes.io/config.mirror": "h" }, "finalizers": ["f"],
+                "ownerReferences": [{ "apiVersion": "v1", "kind": "Node", "name": "node-1", "controller": true }],
+            },
             "spec": { "nodeName": "node-1" },
         }));
-        assert_eq!(Assessment::of(&mirror, &around(5), now()).futile, Some(Futile::Mirror));
+        let assessment = Assessment::of(&mirror, &around(5), now());
+        assert_eq!((assessment.futile, assessment.risk), (Some(Futile::Mirror), Risk::Low));
+    }
+
+    /// The mark alone makes nothing safer.
+    #[test]
+    fn who_only_claims_to_be_a_mirror_is_judged_as_any_other() {
+        let none = json!([]);
+        for kind in ["StatefulSet", "ReplicaSet", "PostgresCluster", ""] {
+            let plain = pod(kind, None, &none);
+            let mut marked = json!({ "metadata": {
+                "name": "db-0", "namespace": "shop", "annotations": { "kubernetes.io/config.mirror": "h" },
+            }, "spec": { "nodeName": "node-1" }, "status": { "phase": "Running" } });
+            if !kind.is_empty() {
+                marked["metadata"]["ownerReferences"] =
+                    json!([{ "apiVersion": version(kind), "kind": kind, "name": "db", "controller": true }]);
+            }
+            let marked: Pod = read(marked);
+            for age in [5, 45, 600] {
+                let assessment = Assessment::of(&marked, &around(age), now());
+                assert_eq!(assessment.risk, risk_of(&plain, &around(age)), "{kind} {age}");
+                assert_eq!(assessment.futile, Some(Futile::Mirror));
+                assert!(assessment.reasons.len() > 1, "{:?}", assessment.reasons);
+            }
+        }
+    }
+
+    /// A fence that is not one: the machine is on.
+    #[test]
+    fn a_fresh_heartbeat_is_believed_more_than_a_taint() {
+        let none = json!([]);
+        let (stateless, stateful) = (pod("ReplicaSet", None, &none), pod("StatefulSet", None, &none));
+        let heartbeats = || Some(named(json!({ "node-1": { "spec": { "renewTime": ago(0) } } })));
+        let unknown = || Surroundings { heartbeats: heartbeats(), ..around(600) };
+        for around in [unknown(), fenced(unknown())] {
+            assert_eq!(
+                (risk_of(&stateless, &around), risk_of(&stateful, &around)),
+                (Risk::Medium, Risk::Critical)
+            );
+            let reasons = Assessment::of(&stateful, &around, now()).reasons;
+            assert!(reasons[0].contains("it heartbeats"), "{reasons:?}");
+        }
+        assert_eq!(risk_of(&stateful, &fenced(around(600))), Risk::Low);
     }
 
     /// That the object of a node is gone does not say that its machine is.
@@ -893,7 +1112,12 @@ mod tests {
         for (around, less, more) in [
             (without(around(600)), Risk::Low, Risk::Low),
             (without(around(61)), Risk::Low, Risk::Low),
-            (without(Surroundings { heartbeats: Some(BTreeMap::new()), ..around(5) }), Risk::Low, Risk::Low),
+            // The lease goes with the node, and then nothing tells since when.
+            (
+                without(Surroundings { heartbeats: Some(BTreeMap::new()), ..around(5) }),
+                Risk::Low,
+                Risk::Critical,
+            ),
             (without(around(60)), Risk::Medium, Risk::Critical),
             (without(around(5)), Risk::Medium, Risk::Critical),
             (without(Surroundings { heartbeats: None, ..around(600) }), Risk::Medium, Risk::Critical),
@@ -914,12 +1138,8 @@ mod tests {
     fn the_safest_way_first() {
         let none = json!([]);
         let gone = || Surroundings { nodes: Some(BTreeMap::new()), ..around(600) };
-        let fenced = || {
-            let mut around = around(600);
-            let taint = json!({ "key": "node.kubernetes.io/out-of-service", "effect": "NoExecute" });
-            around.nodes.as_mut().unwrap().get_mut("node-1").unwrap().spec.taints.push(read(taint));
-            around
-        };
+        let fenced = || fenced(around(600));
+        let vanished = || Surroundings { heartbeats: Some(BTreeMap::new()), ..gone() };
         let finished: Pod =
             read(json!({ "spec": { "nodeName": "node-1" }, "status": { "phase": "Succeeded" } }));
         let pending: Pod = read(json!({ "status": { "phase": "Pending" } }));
@@ -932,6 +1152,8 @@ mod tests {
                 Some(Safe::Await),
                 "kubectl wait --for=delete pod/db-0 -n shop",
             ),
+            (&pod("StatefulSet", None, &none), vanished(), Some(Safe::Await), "kubectl wait"),
+            (&pod("ReplicaSet", None, &none), vanished(), Some(Safe::Await), "kubectl wait"),
             (&pod("StatefulSet", Some(600), &none), fenced(), Some(Safe::Await), "kubectl wait"),
             (
                 &pod("StatefulSet", None, &none),

@@ -76,9 +76,14 @@ pub fn ways(pod: &Pod, facts: &Facts, now: ServerTime) -> Vec<Way> {
         return ways;
     }
     match facts.contact {
-        Some(Contact::Gone) => {
+        Some(Contact::Silent) if !facts.nodeless => ways.extend(on_a_silent_node(pod, facts)),
+        Some(Contact::Gone | Contact::Silent) => {
             let what = "wait for pod GC, which deletes the pods of missing nodes within a minute";
             ways.push(Way::wait(pod, what));
+            if facts.contact == Some(Contact::Silent) && facts.is_guarded() {
+                let what = format!("switch the machine of {node} off, and make sure of it, before that");
+                ways.push(Way::by_hand(what, None));
+            }
         }
         Some(Contact::Fenced) if begun => {
             let what = "wait for pod GC, which deletes what is Terminating there within half a minute";
@@ -96,7 +101,6 @@ pub fn ways(pod: &Pod, facts: &Facts, now: ServerTime) -> Vec<Way> {
             let what = "wait until it is known whether the node is gone, a minute at most";
             ways.push(Way::by_hand(what, Some(format!("kubectl lease partitions {node} -w"))));
         }
-        Some(Contact::Silent) => ways.extend(on_a_silent_node(pod, facts)),
         None => {
             let look = Some(format!("kubectl lease partitions {node}"));
             ways.push(Way::by_hand("ask somebody who may see the node", look));

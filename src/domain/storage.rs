@@ -18,6 +18,7 @@ pub struct Claim {
 #[serde(rename_all = "camelCase", default)]
 pub struct ClaimSpec {
     pub access_modes: Vec<String>,
+    pub volume_mode: String,
     pub volume_name: String,
 }
 
@@ -33,11 +34,16 @@ pub struct Disk {
 #[serde(rename_all = "camelCase", default)]
 pub struct DiskSpec {
     pub access_modes: Vec<String>,
+    pub volume_mode: String,
     local: Option<serde::de::IgnoredAny>,
     host_path: Option<serde::de::IgnoredAny>,
     iscsi: Option<serde::de::IgnoredAny>,
     fc: Option<serde::de::IgnoredAny>,
     nfs: Option<serde::de::IgnoredAny>,
+    cephfs: Option<serde::de::IgnoredAny>,
+    glusterfs: Option<serde::de::IgnoredAny>,
+    azure_file: Option<serde::de::IgnoredAny>,
+    quobyte: Option<serde::de::IgnoredAny>,
     csi: Option<Driver>,
 }
 
@@ -56,22 +62,27 @@ impl DiskSpec {
             Self { iscsi: Some(_), .. } => "iscsi",
             Self { fc: Some(_), .. } => "fc",
             Self { nfs: Some(_), .. } => "nfs",
+            Self { cephfs: Some(_), .. } => "cephfs",
+            Self { glusterfs: Some(_), .. } => "glusterfs",
+            Self { azure_file: Some(_), .. } => "azureFile",
+            Self { quobyte: Some(_), .. } => "quobyte",
             Self { csi: Some(csi), .. } => &csi.driver,
             _ => "other",
         }
     }
 }
 
-/// Whether two nodes that use storage of this kind at once may destroy it. Storage that stays on its
-/// node cannot be reached by two. Raw block protocols have no idea of who else writes, whatever the
-/// access modes promise.
-pub fn is_exclusive(access_modes: &[String], kind: &str) -> bool {
-    let modes = |mode: &str| access_modes.iter().any(|have| have == mode);
-    match kind {
-        "local" | "hostPath" => false,
-        "iscsi" | "fc" => !access_modes.iter().all(|mode| mode == "ReadOnlyMany") || access_modes.is_empty(),
-        _ => access_modes.is_empty() || modes("ReadWriteOnce") || modes("ReadWriteOncePod"),
-    }
+/// The `volumeMode` of storage that is given to a pod without a file system.
+pub const BLOCK: &str = "Block";
+
+/// Whether two nodes that use storage of this kind at once may destroy it. Who asks for it to be used
+/// by one at a time is believed, whatever it is made of. Raw blocks have no idea of who else writes,
+/// whatever the access modes promise, and what is not known to be a shared file system may be some.
+pub fn is_exclusive(access_modes: &[String], kind: &str, volume_mode: &str) -> bool {
+    let has = |mode: &str| access_modes.iter().any(|have| have == mode);
+    let only_read = !access_modes.is_empty() && access_modes.iter().all(|mode| mode == "ReadOnlyMany");
+    let blocks = matches!(kind, "iscsi" | "fc" | "other") || volume_mode == BLOCK;
+    access_modes.is_empty() || has("ReadWriteOnce") || has("ReadWriteOncePod") || (blocks && !only_read)
 }
 
 /// Access modes as kubectl abbreviates them.
@@ -178,13 +189,38 @@ mod tests {
             (&["ReadWriteMany"], "iscsi", true),
             (&["ReadOnlyMany"], "iscsi", false),
             (&["ReadWriteOnce"], "fc", true),
-            (&["ReadWriteOnce"], "local", false),
-            (&["ReadWriteOnce"], "hostPath", false),
+            (&["ReadWriteOnce"], "local", true),
+            (&["ReadWriteOncePod"], "hostPath", true),
+            (&["ReadWriteMany"], "hostPath", false), // it stays on its node
+            (&["ReadWriteMany"], "other", true),     // an rbd, and whatever else there is
+            (&["ReadOnlyMany"], "other", false),
             (&[], "x", true), // not known
             (&[], "iscsi", true),
+            (&[], "local", true),
         ] {
             let owned: Vec<String> = modes.iter().map(|mode| (*mode).to_owned()).collect();
-            assert_eq!(is_exclusive(&owned, kind), exclusive, "{modes:?} {kind}");
+            assert_eq!(is_exclusive(&owned, kind, "Filesystem"), exclusive, "{modes:?} {kind}");
+            assert_eq!(is_exclusive(&owned, kind, ""), exclusive, "{modes:?} {kind}");
+            let written = modes != ["ReadOnlyMany"];
+            assert_eq!(is_exclusive(&owned, kind, BLOCK), written, "{modes:?} {kind} as blocks");
+        }
+    }
+
+    #[test]
+    fn what_storage_is_made_of() {
+        for (spec, kind) in [
+            (json!({ "csi": { "driver": "d" } }), "d"),
+            (json!({ "nfs": {} }), "nfs"),
+            (json!({ "cephfs": {} }), "cephfs"),
+            (json!({ "glusterfs": {} }), "glusterfs"),
+            (json!({ "azureFile": {} }), "azureFile"),
+            (json!({ "quobyte": {} }), "quobyte"),
+            (json!({ "rbd": {} }), "other"),
+            (json!({ "awsElasticBlockStore": {} }), "other"),
+            (json!({}), "other"),
+        ] {
+            let read: DiskSpec = serde_json::from_value(spec.clone()).unwrap();
+            assert_eq!(read.kind(), kind, "{spec}");
         }
     }
 

@@ -18,6 +18,7 @@
 //! as it is.
 
 use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Deserializer, de::Error as _};
 
 /// From this difference on, the user is told that the clocks disagree.
 pub const SKEW_WORTH_A_WARNING: SignedDuration = SignedDuration::from_secs(3);
@@ -30,6 +31,25 @@ impl ServerTime {
     /// How long ago `earlier` was; negative when it lies in the future.
     pub fn since(self, earlier: Timestamp) -> SignedDuration {
         self.0.duration_since(earlier)
+    }
+}
+
+/// Reads a time of the API, where there is one.
+///
+/// The API takes every year up to 9999, and by way of time zones a little more; jiff ends two days
+/// before that. One such time in one object is no reason to read none of the others, so it is read as
+/// the last (or first) one there is.
+pub fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
+    let Some(text) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
+    let error = match text.parse() {
+        Ok(time) => return Ok(Some(time)),
+        Err(error) => error,
+    };
+    let year = text.trim_start_matches('-').split('-').next().and_then(|year| year.parse::<u32>().ok());
+    match year {
+        Some(_) if text.starts_with('-') => Ok(Some(Timestamp::MIN)),
+        Some(9999..) => Ok(Some(Timestamp::MAX)),
+        _ => Err(D::Error::custom(format!("{text:?}: {error}"))),
     }
 }
 
@@ -120,6 +140,33 @@ mod tests {
             let contacts = contacts.iter().map(|contact| ServerTime(at(*contact)));
             let judged_at = judged_at(ServerTime(at(now)), contacts, SignedDuration::from_secs(15));
             assert_eq!(judged_at, ServerTime(at(judged)), "at {now}");
+        }
+    }
+
+    #[test]
+    fn times_beyond_all_reason_are_read() {
+        let read = |text: &str| super::read(serde_json::Value::from(text)).ok();
+        for (text, time) in [
+            ("2026-01-02T03:04:05.000006Z", Some("2026-01-02T03:04:05.000006Z".parse().unwrap())),
+            ("2026-01-02T03:04:05Z", Some("2026-01-02T03:04:05Z".parse().unwrap())),
+            ("0001-01-01T00:00:00Z", Some("0001-01-01T00:00:00Z".parse().unwrap())),
+            ("9999-12-31T23:59:59.000000Z", Some(Timestamp::MAX)),
+            ("9999-12-31T23:59:59Z", Some(Timestamp::MAX)),
+            ("10000-01-01T11:59:59.000000Z", Some(Timestamp::MAX)),
+            ("-001-12-31T10:00:00.000000Z", Some(Timestamp::MIN)),
+        ] {
+            assert_eq!(read(text), Some(time), "{text}");
+        }
+        for text in ["", "tomorrow", "2026-13-01T00:00:00Z", "-"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+        assert_eq!(super::read(serde_json::Value::Null).unwrap(), None);
+        // What is done with a time does not go wrong at the ends.
+        for end in [Timestamp::MAX, Timestamp::MIN] {
+            let since = ServerTime(at(0.0)).since(end);
+            assert_eq!(since < SignedDuration::ZERO, end == Timestamp::MAX);
+            assert!(!crate::domain::duration::age(since).is_empty());
+            assert!(format!("{end:.6}").ends_with('Z'));
         }
     }
 

@@ -561,7 +561,10 @@ fn partitions_are_listed_with_what_is_stranded() {
     let gone = format!("gone-{}", random());
     shared().apply(&pod(&namespace, "orphan", &gone));
     let outcome = plugin().run(&["partitions", &gone, "--no-headers"]).expect(0);
-    assert_eq!(outcome.rows()[0][..5], [&gone, "gone", "<none>", &format!("{namespace}/orphan"), "NodeDown"]);
+    assert_eq!(
+        outcome.rows()[0][..5],
+        [&gone, "silent", "<none>", &format!("{namespace}/orphan"), "NodeDown"]
+    );
 
     let alive = living_node();
     let outcome = plugin().run(&["partitions", &alive, "--exit-code"]).expect(0);
@@ -684,4 +687,119 @@ fn the_documented_rights_are_enough() {
     let watching = plugin().start(&["partitions", "-w", "-l", &format!("test={node}"), "--as", &user]);
     watching.until("the table", SOON, |text| text.contains("fenced"));
     plugin().run(&["fence", &node, "--undo", "--confirm", "--as", &user]).expect(0);
+}
+
+#[test]
+fn a_fence_is_not_believed_while_the_machine_heartbeats() {
+    let (namespace, node) = (namespace(), silent_node());
+    let name = owned_pod("StatefulSet", &namespace, &node);
+    let before = uid(&namespace, &name);
+    let taint = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute";
+    shared().kubectl(&["taint", "node", &node, taint]);
+    let dry = ["force-delete", &name, "-n", &namespace, "--dry-run"];
+    plugin().run(&dry).expect(0).says("risk of force-deleting it: low");
+    write_node(&node, 0, "Unknown");
+    plugin()
+        .run(&["force-delete", &name, "-n", &namespace, "--confirm"])
+        .expect(6)
+        .says("risk of force-deleting it: critical")
+        .says("it heartbeats, whatever its Ready condition says");
+    assert_eq!(uid(&namespace, &name), before);
+    let outcome = plugin().run(&["partitions", &node, "--no-headers"]).expect(0);
+    assert_eq!(outcome.rows()[0][1], "late");
+    shared().kubectl(&["taint", "node", &node, "node.kubernetes.io/out-of-service-"]);
+}
+
+#[test]
+fn what_others_write_into_a_pod_makes_it_no_safer() {
+    let (namespace, node) = (namespace(), silent_node());
+    let owned = |name: &str, version: &str, kind: &str, controller: bool| {
+        let mut pod = pod(&namespace, name, &node);
+        pod["metadata"]["ownerReferences"] = json!([{ "apiVersion": version, "kind": kind, "name": "x", "uid": "1", "controller": controller }]);
+        pod
+    };
+    let mut marked = owned("marked", "apps.example/v1", "Database", true);
+    marked["metadata"]["annotations"] = json!({ "kubernetes.io/config.mirror": "x" });
+    let mut renamed = pod(&namespace, "renamed", &node);
+    renamed["spec"]["hostname"] = "boss".into();
+    let long = format!("long-{}", "x".repeat(70));
+    let mut cut = pod(&namespace, &long, &node);
+    cut["metadata"]["labels"] = json!({});
+    let holds = |lease: &str, holder: &str| {
+        json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": lease, "namespace": namespace },
+            "spec": { "holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": format!("{:.6}", ago(500)) },
+        })
+    };
+    shared().apply(&json!({ "apiVersion": "v1", "kind": "List", "items": [
+        marked, renamed, cut, pod(&namespace, "plain", &node),
+        owned("job", "batch.volcano.sh/v1alpha1", "Job", true), owned("database", "db.example/v1", "Database", false),
+        holds("a", "boss_0f8f"), holds("b", &format!("{}_0f8f", &long[..63])),
+    ] }));
+    for (name, risk) in [
+        ("marked", "critical"),
+        ("renamed", "critical"),
+        (&*long, "critical"),
+        ("job", "critical"),
+        ("database", "critical"),
+        ("plain", "low"),
+    ] {
+        plugin()
+            .run(&["force-delete", name, "-n", &namespace, "--dry-run", "--anyway"])
+            .expect(0)
+            .says(&format!("{namespace}/{name}, risk of force-deleting it: {risk}\n"));
+    }
+    let outcome =
+        plugin().run(&["force-delete", "marked", "-n", &namespace, "--confirm", "--anyway"]).expect(6);
+    outcome.says("hint: --confirm --i-have-fenced");
+    assert_ne!(uid(&namespace, "marked"), "");
+}
+
+/// The API takes times that jiff does not know.
+#[test]
+fn a_lease_at_the_end_of_time_hinders_nobody() {
+    let (namespace, node) = (namespace(), silent_node());
+    let far = |namespace: &str, name: &str| {
+        json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": name, "namespace": namespace },
+            "spec": { "holderIdentity": "x", "leaseDurationSeconds": 40, "renewTime": "9999-12-31T23:59:59.000000Z" },
+        })
+    };
+    shared().apply(&json!({ "apiVersion": "v1", "kind": "List", "items": [
+        far(&namespace, "far"), far("kube-node-lease", &node), pod(&namespace, "web", &node),
+    ] }));
+    let outcome = plugin().run(&["partitions", &node, "--no-headers"]).expect(0);
+    assert_eq!(outcome.rows()[0][1], "silent", "the node controller has given it up");
+    plugin().run(&["force-delete", "web", "-n", &namespace, "--dry-run"]).expect(0);
+    plugin().run(&["leaders", "-n", &namespace]).expect(0);
+    plugin().run(&["leaders", "-n", &namespace, "-o", "json"]).expect(0);
+    let outcome = plugin().run(&["fence", &node, "--dry-run=client"]);
+    assert!(outcome.code != 1 && !outcome.stderr.contains("cannot read"), "{outcome:#?}");
+    shared().kubectl(&["delete", "lease", &node, "-n", "kube-node-lease"]);
+}
+
+/// That nothing is heard of a node that is not there does not say for how long.
+#[test]
+fn a_node_that_was_deleted_is_gone_when_its_last_heartbeat_is_old() {
+    let (namespace, node) = (namespace(), format!("deleted-{}", random()));
+    let mut database = pod(&namespace, "db", &node);
+    database["metadata"]["ownerReferences"] = json!([{ "apiVersion": "db.example/v1", "kind": "Database", "name": "x", "uid": "1", "controller": true }]);
+    shared().apply(&database);
+    let shows = |state: &str, risk: &str| {
+        let outcome = plugin().run(&["partitions", &node, "--no-headers"]).expect(0);
+        let row = &outcome.rows()[0];
+        assert!(row[1] == state && row.contains(&risk), "{row:?}");
+    };
+    let heartbeat = |age: i64| {
+        shared().apply(&json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": { "name": node, "namespace": "kube-node-lease" },
+            "spec": { "holderIdentity": node, "leaseDurationSeconds": 40, "renewTime": format!("{:.6}", ago(age)) },
+        }));
+    };
+    shows("silent", "critical");
+    heartbeat(1);
+    shows("late", "critical");
+    heartbeat(600);
+    shows("gone", "low");
 }
