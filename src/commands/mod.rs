@@ -27,6 +27,9 @@ use crate::{
 
 /// Runs what was typed.
 pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
+    if let Command::ForceDelete(args) = &cli.command {
+        args.check()?;
+    }
     // One thread: the program waits for the network, and a pool would cost more to start than a
     // short command takes.
     let runtime =
@@ -43,7 +46,7 @@ pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
             Command::Leaders(args) => leaders::run(&args, namespace, &cluster, printer).await,
             Command::Maint(verb) => maint::run(&verb, &cluster, printer).await,
             Command::Hold(args) => hold::run(&args, &cluster, printer).await,
-            Command::Partitions(args) => partitions::run(&args, &cluster, printer).await,
+            Command::Partitions(args) => partitions::run(&args, namespace, &cluster, printer).await,
             Command::ForceDelete(args) => Box::pin(force_delete::run(&args, &cluster, printer)).await,
             Command::Fence(args) => fence::run(&args, &cluster, printer).await,
         };
