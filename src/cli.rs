@@ -703,7 +703,8 @@ Examples:
 ///
 /// On a terminal it then asks: for a y, at a high risk for the pod's name, at a critical one for
 /// a sentence. Elsewhere it takes --confirm, and at a critical risk --i-have-fenced too. What is
-/// deleted is what was shown: a pod that changed meanwhile is not (exit code 5).
+/// deleted is what was shown: a pod that changed meanwhile is not, nor one whose node was heard of
+/// meanwhile (exit code 5).
 ///
 /// Without a name, on a terminal, it offers the stranded and stuck pods of the cluster.
 #[derive(Debug, Args)]

@@ -123,17 +123,17 @@ async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Pr
         None => failure = Some(error),
         Some(_) => printer.error(&error),
     };
-    let mut begun = Vec::new();
+    let mut acted = Vec::new();
     for (one, choice) in judged.iter().zip(choices) {
         let began = cluster.server_time();
         match act(args, one, choice, &who, &mut around, cluster, printer).await {
-            Ok(()) => begun.push((one, choice, began)),
+            Ok(()) => acted.push((one, choice, began)),
             Err(error) => failed(error, printer),
         }
     }
     // Only now, so that none of them goes on the strength of a look that is minutes old.
     let start = Instant::now();
-    for (one, choice, began) in begun {
+    for (one, choice, began) in acted {
         let outcome = match choice {
             _ if args.write.dry_run != DryRun::None => Ok(()),
             Choice::Force => aftermath(args, one, start, began, cluster, printer).await,

@@ -329,12 +329,12 @@ fn a_node_that_comes_back_meanwhile_keeps_its_pods() {
     let (namespace, node) = (namespace(), silent_node());
     let name = owned_pod("StatefulSet", &namespace, &node);
     let before = uid(&namespace, &name);
-    let meanwhile: [&dyn Fn(); 2] = [&|| heard_by_status(&node, "True"), &|| {
+    let made_anew = || {
         shared().kubectl(&["delete", "node", &node]);
         write_node(&node, 600, "Unknown");
-    }];
+    };
+    let meanwhile: [&dyn Fn(); 2] = [&made_anew, &|| heard_by_status(&node, "True")];
     for happens in meanwhile {
-        write_node(&node, 600, "Unknown");
         let args = ["force-delete", "pod", &name, "-n", &namespace];
         let mut terminal = plugin().start_on_terminal(&args, 40, 200);
         terminal.until("the question", SOON, |screen| screen.contains(&format!("Type '{node} is off'")));
@@ -615,6 +615,17 @@ fn a_living_node_is_not_fenced_and_a_dead_one_is_emptied_and_restored() {
     terminal.until("why", SOON, |screen| screen.contains("was heard of meanwhile"));
 
     let (namespace, dead) = (namespace(), silent_node());
+    // A pod that nobody was told of comes while the question is being answered.
+    let filling = silent_node();
+    let mut terminal = plugin().start_on_terminal(&["fence", &filling], 30, 160);
+    terminal.until("the question", SOON, |screen| screen.contains(&format!("Type '{filling} is off'")));
+    let mut unseen = pod(&namespace, "unseen", &filling);
+    unseen["spec"]["tolerations"] = json!([]);
+    shared().apply(&unseen);
+    terminal.types(&format!("{filling} is off\r"));
+    assert_eq!(terminal.wait(), 5, "{}", terminal.screen());
+    terminal.until("why", SOON, |screen| screen.contains("and was not shown"));
+
     let name = owned_pod("StatefulSet", &namespace, &dead);
     shared().kubectl(&["delete", "pod", "-n", &namespace, &name, "--wait=false"]);
     shared().kubectl(&["scale", "statefulset", "set", "-n", &namespace, "--replicas=0"]);
@@ -712,6 +723,13 @@ fn partitions_are_listed_with_what_is_stranded() {
     shared().apply(&pod(&namespace, "orphan", &gone));
     let outcome = plugin().run(&["partitions", &gone, "--no-headers"]).expect(0);
     assert_eq!(outcome.rows()[0][..5], [&gone, "gone", "<none>", &format!("{namespace}/orphan"), "NodeDown"]);
+
+    // And of one that was deleted and heartbeats on: both commands say the same of it.
+    let undead = living_node();
+    shared().kubectl(&["delete", "node", &undead]);
+    shared().apply(&pod(&namespace, "undead", &undead));
+    let outcome = plugin().run(&["partitions", &undead, "--no-headers"]).expect(0);
+    assert_eq!(outcome.rows()[0][1], "late", "{outcome:?}");
 
     let alive = living_node();
     let outcome = plugin().run(&["partitions", &alive, "--exit-code"]).expect(0);
