@@ -763,7 +763,7 @@ pub struct Partitions {
     pub node: Option<String>,
 
     /// Exit with 4 if there are partitions
-    #[arg(long)]
+    #[arg(long, conflicts_with = "watch")]
     pub exit_code: bool,
 
     #[command(flatten)]
@@ -796,18 +796,19 @@ Examples:
 ///
 /// On a terminal it then asks: for a y, at a high risk for the pod's name, at a critical one for
 /// a sentence. Elsewhere it takes --confirm, and at a critical risk --i-have-fenced too. What is
-/// deleted is what was shown: a pod that changed meanwhile is not (exit code 5).
+/// deleted is what was shown: a pod that changed meanwhile is not, nor one whose node was heard of
+/// meanwhile (exit code 5).
 ///
 /// Without a name, on a terminal, it offers the stranded and stuck pods of the cluster.
 #[derive(Debug, Args)]
 #[command(after_help = FORCE_DELETE_EXAMPLES)]
 pub struct ForceDelete {
     /// The pods: NAME or pod/NAME, in the namespace of -n or of the context
-    #[arg(value_name = "POD", conflicts_with_all = ["selector", "node"], value_parser = pod_word)]
+    #[arg(value_name = "POD", value_parser = pod_word)]
     pods: Vec<PodWord>,
 
     /// All pods of the namespace with these labels
-    #[arg(short = 'l', long, value_name = "LABELS", conflicts_with = "node")]
+    #[arg(short = 'l', long, value_name = "LABELS", conflicts_with = "node", value_parser = labels)]
     pub selector: Option<String>,
 
     /// All pods, of any namespace, that are stranded or stuck on this node
@@ -835,9 +836,23 @@ pub struct ForceDelete {
 }
 
 impl ForceDelete {
-    /// The names of the pods; the word 'pod' alone is the kind, as for kubectl.
+    /// The names of the pods; the word 'pod' before them is the kind, as for kubectl.
     pub fn names(&self) -> BTreeSet<&str> {
-        self.pods.iter().filter_map(|word| word.0.as_deref()).collect()
+        let named = |(n, word): (usize, &'_ PodWord)| n > 0 || !word.is_kind;
+        self.pods.iter().enumerate().filter(|of| named(*of)).map(|(_, word)| word.name.as_str()).collect()
+    }
+
+    /// What clap cannot tell, for which the kind is a name like any other.
+    pub fn check(&self) -> crate::error::Result<()> {
+        let other = match (&self.selector, &self.node) {
+            (Some(_), _) => "-l",
+            (_, Some(_)) => "--node",
+            _ => return Ok(()),
+        };
+        if self.names().is_empty() {
+            return Ok(());
+        }
+        Err(crate::error::Error::usage(format!("pods are either named or chosen by {other}, not both")))
     }
 }
 
@@ -857,20 +872,32 @@ pub struct Consent {
     pub anyway: bool,
 }
 
-/// A pod's name, or the word for its kind.
+/// A pod's name, or the word for its kind, which is a name too.
 #[derive(Clone, Debug)]
-struct PodWord(Option<String>);
+struct PodWord {
+    name: String,
+    is_kind: bool,
+}
 
 fn pod_word(word: &str) -> Result<PodWord, String> {
     const KINDS: [&str; 3] = ["pod", "pods", "po"];
     match word.split_once('/') {
-        None if KINDS.contains(&word) => Ok(PodWord(None)),
-        Some((kind, name)) if KINDS.contains(&kind) && !name.contains('/') => {
-            Ok(PodWord(Some(object_name(name)?)))
-        }
-        Some((kind, _)) => Err(format!("only pods can be force-deleted, no {kind}")),
-        None => Ok(PodWord(Some(object_name(word)?))),
+        None => Ok(PodWord { name: object_name(word)?, is_kind: KINDS.contains(&word) }),
+        Some((kind, name)) if KINDS.contains(&kind) => match name.split_once('/') {
+            None => Ok(PodWord { name: object_name(name)?, is_kind: false }),
+            Some(_) => Err(format!("'{name}' is not a name that a pod can have")),
+        },
+        Some((kind, _)) => Err(format!("only pods can be force-deleted, no {kind}; -n names a namespace")),
     }
+}
+
+/// A label selector that selects: an empty one is all there is to the API, and most often a variable
+/// that was not set.
+fn labels(selector: &str) -> Result<String, String> {
+    if selector.trim().is_empty() {
+        return Err("an empty selector would mean every pod of the namespace".into());
+    }
+    Ok(selector.to_owned())
 }
 
 const FENCE_EXAMPLES: &str = "\
@@ -1221,13 +1248,33 @@ mod tests {
         }
         assert_eq!(names("x force-delete pods db-0 db-1 db-0"), ["db-0", "db-1"]);
         assert!(names("x force-delete pod").is_empty(), "the kind, never a name");
+        assert_eq!(names("x force-delete pod pod"), ["pod"], "but only once");
+        assert_eq!(names("x force-delete pod pod web-1"), ["pod", "web-1"]);
+        let check = |line: &str| match parse(line).unwrap().command {
+            Command::ForceDelete(args) => args.check().is_ok(),
+            _ => panic!("{line}"),
+        };
+        for (line, sound) in [
+            ("x force-delete pod -l app=db", true),
+            ("x force-delete pod --node a", true),
+            ("x force-delete pod db-0", true),
+            ("x force-delete db-0 -l app=db", false),
+            ("x force-delete pod db-0 --node a", false),
+        ] {
+            assert_eq!(check(line), sound, "{line}");
+        }
         assert_eq!(names("x force-delete pod/pod"), ["pod"]);
         for line in [
             "x force-delete deployment/web",
             "x force-delete node/a",
             "x force-delete pod/a/b",
             "x force-delete ../a",
-            "x force-delete db-0 -l app=db",
+            "x force-delete pod/pod/a",
+            "x force-delete pod/node/a",
+            "x force-delete default/db-0",
+            "x force-delete -l=",
+            "x force-delete -l app=db --node a",
+            "x partitions -w --exit-code",
             "x force-delete db-0 --i-have-fenced",
             "x fence",
             "x fence a b",

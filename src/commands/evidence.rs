@@ -4,16 +4,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::future::try_join_all;
+
 use crate::{
     cluster::{
-        ATTACHMENTS, BUDGETS, CLAIMS, Cluster, DISKS, LEASES, NODES, Object, Query, Resource,
+        ATTACHMENTS, BUDGETS, CLAIMS, Cluster, DISKS, LEASES, NODES, Object, Query,
         single::{Address, Addressed},
     },
     domain::{
         leader::is_leader_election,
         lease::Lease,
         maintenance,
-        node::HEARTBEATS,
+        node::{HEARTBEATS, Node},
         pod::{Pod, Source},
         risk::Surroundings,
         storage::{Attachment, Budget, Claim},
@@ -146,13 +148,46 @@ pub async fn around(cluster: &Cluster, pods: &[&Pod]) -> Result<Surroundings> {
     })
 }
 
+/// Looks at a node once more, as cheaply as that can be done.
+pub async fn look_again(cluster: &Cluster, node: &str, around: &mut Surroundings) -> Result<()> {
+    if node.is_empty() {
+        return Ok(());
+    }
+    let object = async { seen(cluster.get::<Node>(NODES, &Address::new("", node)).await) };
+    // Listed, as before: who may do that may not always get it by name.
+    let named = leases().namespace(HEARTBEATS).select(None, Some(&format!("metadata.name={node}")));
+    let heartbeat = async { seen(cluster.list::<Lease>(&named).await) };
+    let (object, heartbeat) = tokio::try_join!(object, heartbeat)?;
+    match (object, &mut around.nodes) {
+        (Some(Some(object)), Some(nodes)) => drop(nodes.insert(node.to_owned(), Node::clone(&object.value))),
+        (Some(None), Some(nodes)) => drop(nodes.remove(node)),
+        // What could be seen and cannot be any more is not known.
+        (None, nodes) => *nodes = None,
+        (_, None) => {}
+    }
+    match (heartbeat, &mut around.heartbeats) {
+        (Some(list), Some(heartbeats)) => {
+            heartbeats.remove(node);
+            heartbeats
+                .extend(values(list.items).into_iter().map(|lease| (lease.metadata.name.clone(), lease)));
+        }
+        (None, heartbeats) => *heartbeats = None,
+        (_, None) => {}
+    }
+    Ok(())
+}
+
 /// What a watch has to follow beside nodes and pods, as far as it may be read.
 pub async fn readable(cluster: &Cluster) -> Result<Vec<Query>> {
-    let kinds: [Resource; 5] = [LEASES, CLAIMS, DISKS, ATTACHMENTS, BUDGETS];
-    let try_one = async |resource| {
-        let allowed = seen(cluster.list::<serde_json::Value>(&Query::new(resource).limit(1)).await)?;
-        Ok::<_, Error>(allowed.map(|_| Query::new(resource).paged().bare(true)))
+    let try_one = async |query: Query| {
+        let allowed = seen(cluster.list::<serde_json::Value>(&query.clone().limit(1)).await)?;
+        Ok::<_, Error>(allowed.map(|_| query.paged().bare(true)))
     };
-    let queries = futures::future::try_join_all(kinds.map(try_one)).await?;
-    Ok(queries.into_iter().flatten().collect())
+    let all = [LEASES, CLAIMS, DISKS, ATTACHMENTS, BUDGETS].map(Query::new);
+    let mut queries: Vec<Query> = try_join_all(all.map(try_one)).await?.into_iter().flatten().collect();
+    if queries.iter().all(|query| query.resource != LEASES) {
+        let some = [HEARTBEATS, maintenance::NAMESPACE].map(|of| Query::new(LEASES).namespace(of));
+        queries.extend(try_join_all(some.map(try_one)).await?.into_iter().flatten());
+    }
+    Ok(queries)
 }

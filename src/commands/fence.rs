@@ -11,7 +11,7 @@ use jiff::SignedDuration;
 use tokio::time::Instant;
 
 use super::{
-    check_right, count, dry_run_note, interrupted,
+    check_right, count, dry_run_note, evidence, interrupted,
     maint::{
         claims,
         run::{RELEASE, term},
@@ -34,6 +34,7 @@ use crate::{
         maintenance::{self, Standing},
         node::{Contact, HEARTBEATS, LATE_AFTER, Node, OUT_OF_SERVICE, Taint},
         pod::Pod,
+        risk::{Assessment, Surroundings},
     },
     error::{Error, Result},
     exit::ExitCode,
@@ -57,12 +58,14 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
         return Ok(ExitCode::Done);
     }
     check(args, &seen, cluster)?;
-    show(args, &seen, cluster, printer);
+    let pods: Vec<&Pod> = seen.pods.iter().map(|pod| &*pod.value).collect();
+    let around = if args.undo { Surroundings::default() } else { evidence::around(cluster, &pods).await? };
+    show(args, &seen, &around, cluster, printer);
     tokio::select! {
         // Asked about first, so that Ctrl-C at the question leaves the terminal as it was.
         biased;
         interruption = interrupted() => Err(interruption),
-        confirmed = async { confirm(args, &seen, cluster) } => confirmed,
+        confirmed = async { confirm(args, &seen, cluster, printer) } => confirmed,
     }?;
     if args.write.dry_run == DryRun::Client {
         return done(args, printer);
@@ -160,6 +163,15 @@ impl Seen {
         self.heartbeat.as_ref().map(|lease| &*lease.value)
     }
 
+    /// The taints that say that it is off, in words.
+    fn taints(&self) -> impl Iterator<Item = String> {
+        let all = self.node.value.spec.taints.iter().filter(|taint| taint.key == OUT_OF_SERVICE);
+        all.map(|Taint { key, value, effect, time_added }| {
+            let since = time_added.map_or_else(String::new, |time| format!(" since {time:.0}"));
+            format!("{key}={value}:{effect}{since}")
+        })
+    }
+
     /// How long ago it was last heard of, in words.
     fn heard(&self, cluster: &Cluster) -> String {
         let heartbeat = self.node.value.heartbeat(self.lease());
@@ -217,31 +229,46 @@ fn check(args: &Fence, seen: &Seen, cluster: &Cluster) -> Result<()> {
     }
 }
 
-fn show(args: &Fence, seen: &Seen, cluster: &Cluster, printer: &mut Printer) {
+fn show(args: &Fence, seen: &Seen, around: &Surroundings, cluster: &Cluster, printer: &mut Printer) {
     let terminating = seen.pods.iter().filter(|pod| pod.value.metadata.deletion_timestamp.is_some()).count();
-    let lines = [
+    let mut lines = vec![
         ("node", seen.heard(cluster)),
         ("pods", format!("{} there, {terminating} of them Terminating", seen.pods.len())),
     ];
-    let why: &[String] = if args.undo {
-        &["- scheduling there, and what its kubelet runs, is as usual again".to_owned()]
+    // Whoever put it there may have had a reason that is not known here.
+    lines.extend(seen.taints().map(|taint| ("taint", taint)));
+    let told = |lines: &[&str]| lines.iter().map(|line| vec![format!("- {line}")]).collect::<Vec<_>>();
+    let (going, staying): (Vec<_>, Vec<_>) = seen.pods.iter().partition(|pod| goes(&pod.value));
+    let now = cluster.server_time();
+    let named = |pods: Vec<&Object<Pod>>| -> Vec<Vec<String>> {
+        let one = |pod: &Object<Pod>| {
+            let owner = pod.value.controller().map(|owner| format!(", of {}/{}", owner.kind, owner.name));
+            let risk = Assessment::of(&pod.value, around, now).risk.word();
+            let owner = owner.unwrap_or_default();
+            vec![format!("- {}{owner}, risk {risk} if it still runs", pod.value.full_name())]
+        };
+        pods.into_iter().map(one).collect()
+    };
+    let (then, going, staying) = if args.undo {
+        let then = told(&["scheduling there, and what its kubelet runs, is as usual again"]);
+        (then, Vec::new(), Vec::new())
     } else {
-        &[
-            "- all pods there are ended and deleted, and their volumes detached, without asking the machine"
-                .to_owned(),
-            "- if it still runs, they run twice and may write to the same data".to_owned(),
-        ]
+        let then = told(&[
+            "pods there are ended and deleted, and their volumes detached, without asking the machine",
+            "if it still runs, they run twice and may write to the same data",
+        ]);
+        (then, named(going), named(staying))
     };
     printer.brief(&Brief {
         title: &args.node,
         verdict: if args.undo { "to be taken into service again" } else { "to be declared out of service" },
         tone: Tone::Doubtful,
         lines: &lines,
-        lists: &[("then", why)],
+        lists: &[("then", &then), ("deleted", &going), ("left, for they tolerate it", &staying)],
     });
 }
 
-fn confirm(args: &Fence, seen: &Seen, cluster: &Cluster) -> Result<()> {
+fn confirm(args: &Fence, seen: &Seen, cluster: &Cluster, printer: &mut Printer) -> Result<()> {
     // A node that is back is expected to be taken into service again.
     let expected = args.undo && seen.contact(cluster).is_alive();
     if expected || args.confirm || args.write.dry_run != DryRun::None {
@@ -263,10 +290,12 @@ fn confirm(args: &Fence, seen: &Seen, cluster: &Cluster) -> Result<()> {
         return Err(Error::Refused { message, hint: Some(hint.into()) });
     }
     let yes = if args.undo {
-        prompt::confirm(&format!("{node} is not back ({}). Take the taint off?", seen.heard(cluster)))?
+        printer.note(&format!("{node} is not back ({})", seen.heard(cluster)));
+        prompt::confirm("Take the taint off?")?
     } else {
         let phrase = format!("{node} is off");
-        prompt::answer(&format!("Type '{phrase}' if you have made sure that it is; Enter stops"))? == phrase
+        let question = format!("Type '{phrase}' if you have made sure that it is; Enter stops");
+        prompt::answer(printer, &question)? == phrase
     };
     if yes {
         return Ok(());
@@ -285,8 +314,8 @@ async fn act(
     let at = Address::new("", &args.node);
     let now = look(&at, cluster).await?;
     let (old, new) = (&before.node.value.metadata, &now.node.value.metadata);
-    let renewed = |seen: &Seen| seen.lease().and_then(Lease::renewed);
-    if old.uid != new.uid || (!args.undo && renewed(before) != renewed(&now)) {
+    let heard = |seen: &Seen| seen.node.value.heartbeat(seen.lease());
+    if old.uid != new.uid || (!args.undo && heard(before) != heard(&now)) {
         return Err(Error::LostRace {
             message: format!(
                 "{} was heard of meanwhile ({}): nothing was changed",
@@ -296,6 +325,21 @@ async fn act(
         });
     }
     check(args, &now, cluster)?;
+    let uid = |pod: &Object<Pod>| pod.value.metadata.uid.clone();
+    let shown: BTreeSet<String> = before.pods.iter().map(uid).collect();
+    let unseen = now.pods.iter().find(|pod| goes(&pod.value) && !shown.contains(&pod.value.metadata.uid));
+    if let (Some(pod), false) = (unseen, args.undo) {
+        let message = format!(
+            "{} came to {} meanwhile, and was not shown: nothing was changed",
+            pod.value.full_name(),
+            args.node
+        );
+        return Err(Error::LostRace { message });
+    }
+    if args.undo && before.taints().ne(now.taints()) {
+        let message = format!("the taint of {} changed meanwhile: nothing was changed", args.node);
+        return Err(Error::LostRace { message });
+    }
     let node = &now.node.value;
     let mut taints = node.spec.taints.clone();
     taints.retain(|taint| taint.key != OUT_OF_SERVICE);
@@ -346,7 +390,8 @@ fn done(args: &Fence, printer: &mut Printer) -> Result<ExitCode> {
 async fn record(args: &Fence, seen: &Seen, who: &str, cluster: &Cluster, printer: &mut Printer) {
     let reason = args.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
     let (word, message) = if args.undo {
-        ("Unfenced", format!("taken into service again by {who}{reason}"))
+        let taints: Vec<String> = seen.taints().collect();
+        ("Unfenced", format!("taken into service again by {who}{reason} (was {})", taints.join(", ")))
     } else {
         ("Fenced", format!("declared out of service by {who}{reason} ({})", seen.heard(cluster)))
     };

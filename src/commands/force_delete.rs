@@ -24,7 +24,7 @@ use crate::{
     domain::{
         duration::age,
         lease::Lease,
-        node::Contact,
+        node::{Contact, LATE_AFTER},
         pod::Pod,
         risk::{Assessment, Futile, Risk, Surroundings},
         safer::Safe,
@@ -38,6 +38,8 @@ use crate::{
 /// How long a replacement is looked for, and then the node that it is given to.
 const REPLACED_WITHIN: Duration = Duration::from_secs(5);
 const SCHEDULED_WITHIN: Duration = Duration::from_secs(2);
+/// How long a first answer about what became of a pod may take.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
 /// How long pod GC may take that runs at all.
 const COLLECTED_WITHIN: Duration = Duration::from_secs(120);
 
@@ -45,6 +47,29 @@ const COLLECTED_WITHIN: Duration = Duration::from_secs(120);
 struct Judged {
     pod: Object<Pod>,
     assessment: Assessment,
+    node: Sign,
+}
+
+/// What tells that a node is another one, or has been heard of again.
+#[derive(PartialEq, Eq)]
+struct Sign {
+    uid: Option<String>,
+    heartbeat: Option<jiff::Timestamp>,
+}
+
+impl Sign {
+    fn of(node: &str, around: &Surroundings) -> Self {
+        let (object, lease) = (around.node(node), around.heartbeat(node));
+        let heartbeat = object.map_or_else(|| lease.and_then(Lease::renewed), |node| node.heartbeat(lease));
+        Self { uid: object.map(|node| node.metadata.uid.clone()), heartbeat }
+    }
+}
+
+impl Judged {
+    fn new(pod: Object<Pod>, around: &Surroundings, now: ServerTime) -> Self {
+        let node = Sign::of(&pod.value.spec.node_name, around);
+        Self { assessment: Assessment::of(&pod.value, around, now), pod, node }
+    }
 }
 
 /// What is to be done with it.
@@ -69,13 +94,10 @@ async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Pr
     let values: Vec<&Pod> = pods.iter().map(|pod| &*pod.value).collect();
     let nobody = cli::Identity { holder: None };
     let who = async { Ok(who(&nobody, false, cluster).await.ok()) };
-    let ((), around, who) =
+    let ((), mut around, who) =
         tokio::try_join!(check_rights(args, &values, cluster), evidence::around(cluster, &values), who)?;
     let now = cluster.server_time();
-    let judged: Vec<Judged> = pods
-        .into_iter()
-        .map(|pod| Judged { assessment: Assessment::of(&pod.value, &around, now), pod })
-        .collect();
+    let judged: Vec<Judged> = pods.into_iter().map(|pod| Judged::new(pod, &around, now)).collect();
     for one in &judged {
         show(one, printer);
     }
@@ -83,49 +105,86 @@ async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Pr
     let mut choices = Vec::new();
     let mut asked = false;
     for one in &judged {
-        choices.push(choose(args, one, &mut asked)?);
+        choices.push(choose(args, one, &mut asked, printer)?);
     }
     if asked {
         // A person takes time to think, and the world goes on meanwhile.
         let values: Vec<&Pod> = judged.iter().map(|one| &*one.pod.value).collect();
-        let later = evidence::around(cluster, &values).await?;
+        around = evidence::around(cluster, &values).await?;
         for one in &judged {
-            still_so(one, &around, &later, cluster.server_time())?;
+            still_so(one, &around, cluster.server_time())?;
         }
     }
     let who = who.map_or_else(|| "an unknown user".to_owned(), |who| who.to_string());
     let mut failure: Option<Error> = None;
+    // One that cannot be deleted is no reason to leave the others: each has had its yes. The first
+    // failure tells the exit code.
+    let mut failed = |error: Error, printer: &mut Printer| match &failure {
+        None => failure = Some(error),
+        Some(_) => printer.error(&error),
+    };
+    let mut acted = Vec::new();
     for (one, choice) in judged.iter().zip(choices) {
+        let began = cluster.server_time();
+        match act(args, one, choice, &who, &mut around, cluster, printer).await {
+            Ok(()) => acted.push((one, choice, began)),
+            Err(error) => failed(error, printer),
+        }
+    }
+    // Only now, so that none of them goes on the strength of a look that is minutes old.
+    let start = Instant::now();
+    for (one, choice, began) in acted {
         let outcome = match choice {
-            Choice::Force => force(args, one, &who, cluster, printer).await,
-            Choice::Safely(way) => safely(args, one, way, cluster, printer).await,
+            _ if args.write.dry_run != DryRun::None => Ok(()),
+            Choice::Force => aftermath(args, one, start, began, cluster, printer).await,
+            Choice::Safely(way) => let_go(args, one, way, start, began, cluster, printer).await,
         };
-        // One that cannot be deleted is no reason to leave the others: each has had its yes.
-        if let Err(error) = outcome
-            && let Some(earlier) = failure.replace(error)
-        {
-            printer.error(&earlier);
+        if let Err(error) = outcome {
+            failed(error, printer);
         }
     }
     failure.map_or(Ok(ExitCode::Done), Err)
 }
 
+/// Does it to one of them, if its node still is as it was shown.
+async fn act(
+    args: &ForceDelete,
+    one: &Judged,
+    choice: Choice,
+    who: &str,
+    around: &mut Surroundings,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<()> {
+    if args.write.dry_run != DryRun::Client && choice != Choice::Safely(Safe::Await) {
+        evidence::look_again(cluster, &one.pod.value.spec.node_name, around).await?;
+        still_so(one, around, cluster.server_time())?;
+    }
+    match choice {
+        Choice::Force => force(args, one, who, cluster, printer).await,
+        Choice::Safely(way) => safely(args, one, way, cluster, printer).await,
+    }
+}
+
 /// Whether what was shown of the pod's surroundings still holds. The pod itself is the server's to
 /// compare.
-fn still_so(one: &Judged, shown: &Surroundings, later: &Surroundings, now: ServerTime) -> Result<()> {
+fn still_so(one: &Judged, later: &Surroundings, now: ServerTime) -> Result<()> {
     let (name, node) = (one.pod.value.full_name(), &one.pod.value.spec.node_name);
-    let heard = |around: &Surroundings| around.heartbeat(node).and_then(Lease::renewed);
-    let was_alive = one.assessment.contact.is_some_and(Contact::is_alive);
-    if !was_alive && heard(shown) != heard(later) {
-        return Err(Error::LostRace {
-            message: format!("{node} was heard of meanwhile: nothing was deleted"),
-        });
+    let (shown, sign) = (&one.assessment, Sign::of(node, later));
+    let stop = |why: String| Err(Error::LostRace { message: format!("{why}: {name} was not deleted") });
+    if sign.uid != one.node.uid {
+        return stop(format!("{node} is not the node any more that it was"));
     }
-    let risk = Assessment::of(&one.pod.value, later, now).risk;
-    if risk > one.assessment.risk {
-        let message =
-            format!("the risk of force-deleting {name} has become {}: nothing was deleted", risk.word());
-        return Err(Error::LostRace { message });
+    let assessment = Assessment::of(&one.pod.value, later, now);
+    // Where nobody can say whether the node is alive, its heartbeat does.
+    let heard = one.node.heartbeat.is_some_and(|time| now.since(time) <= LATE_AFTER);
+    let was_alive = shown.contact.map_or(heard, Contact::is_alive);
+    // The kinds of contact are in the order of how little is heard.
+    if !was_alive && (sign.heartbeat != one.node.heartbeat || assessment.contact < shown.contact) {
+        return stop(format!("{node} was heard of meanwhile"));
+    }
+    if assessment.risk > shown.risk {
+        return stop(format!("the risk of force-deleting it has become {}", assessment.risk.word()));
     }
     Ok(())
 }
@@ -184,7 +243,7 @@ async fn chosen(args: &ForceDelete, cluster: &Cluster) -> Result<Vec<Object<Pod>
     }
     if !prompt::possible() || choices.is_empty() {
         let names: Vec<String> =
-            choices.iter().map(|(at, _)| format!("{}/{}", at.namespace, at.name)).collect();
+            choices.iter().map(|(at, _)| format!("{} -n {}", at.name, at.namespace)).collect();
         let hint = match names.len() {
             0 => "no pod is stranded or stuck; 'kubectl lease force-delete pod NAME -n NAMESPACE' names one"
                 .into(),
@@ -227,22 +286,28 @@ async fn check_rights(args: &ForceDelete, pods: &[&Pod], cluster: &Cluster) -> R
         return Ok(());
     }
     let namespaces: BTreeSet<&str> = pods.iter().map(|pod| pod.metadata.namespace.as_str()).collect();
-    let name = if let [one] = pods { one.metadata.name.as_str() } else { "" };
-    let checks = namespaces
-        .into_iter()
-        .map(async |namespace| check_right("delete", PODS, &Address::new(namespace, name), cluster).await);
+    let checks = namespaces.into_iter().map(async |namespace| {
+        let of: Vec<Address> =
+            pods.iter().map(|pod| pod.address()).filter(|at| at.namespace == namespace).collect();
+        // The right to delete some of them by name is enough, if it is these.
+        if of.len() > 1 && cluster.may("delete", PODS, &Address::new(namespace, "")).await.unwrap_or(false) {
+            return Ok(());
+        }
+        let each = of.iter().map(|at| check_right("delete", PODS, at, cluster));
+        try_join_all(each).await.map(drop)
+    });
     try_join_all(checks).await.map(drop)
 }
 
 fn show(one: &Judged, printer: &mut Printer) {
     let Assessment { risk, evidence, reasons, safer, .. } = &one.assessment;
-    let reasons: Vec<String> = reasons.iter().map(|reason| format!("- {reason}")).collect();
-    let safer: Vec<String> = safer
+    let reasons: Vec<_> = reasons.iter().map(|reason| vec![format!("- {reason}")]).collect();
+    let safer: Vec<_> = safer
         .iter()
         .enumerate()
         .map(|(n, way)| {
-            let command = way.command.as_ref().map_or_else(String::new, |command| format!("\n{command}"));
-            format!("{}. {}{command}", n + 1, way.what)
+            let what = format!("{}. {}", n + 1, way.what);
+            std::iter::once(what).chain(way.command.clone()).collect()
         })
         .collect();
     printer.brief(&Brief {
@@ -268,11 +333,11 @@ fn safe_word(way: Safe) -> &'static str {
 }
 
 /// What the user wants done; an error if that is nothing. `asked` is set if it took a question.
-fn choose(args: &ForceDelete, one: &Judged, asked: &mut bool) -> Result<Choice> {
+fn choose(args: &ForceDelete, one: &Judged, asked: &mut bool, printer: &mut Printer) -> Result<Choice> {
     let name = one.pod.value.full_name();
     let Assessment { risk, futile, reasons, safer, .. } = &one.assessment;
     if args.safe {
-        return choose_safely(args, one);
+        return choose_safely(args, one, asked, printer);
     }
     if let (Some(futile), false) = (futile, args.consent.anyway) {
         let first = safer.first().map(|way| way.command.clone().unwrap_or_else(|| way.what.clone()));
@@ -326,7 +391,7 @@ fn choose(args: &ForceDelete, one: &Judged, asked: &mut bool) -> Result<Choice> 
         None => format!("Force-delete {name}? 'y'{or_safe}; Enter stops"),
     };
     *asked = true;
-    let answer = prompt::answer(&question)?;
+    let answer = prompt::answer(printer, &question)?;
     let yes = match &phrase {
         Some(phrase) => answer == *phrase,
         None => matches!(answer.to_lowercase().as_str(), "y" | "yes"),
@@ -338,7 +403,12 @@ fn choose(args: &ForceDelete, one: &Judged, asked: &mut bool) -> Result<Choice> 
     }
 }
 
-fn choose_safely(args: &ForceDelete, one: &Judged) -> Result<Choice> {
+fn choose_safely(
+    args: &ForceDelete,
+    one: &Judged,
+    asked: &mut bool,
+    printer: &mut Printer,
+) -> Result<Choice> {
     let name = one.pod.value.full_name();
     let Some(way) = safe_way(one) else {
         let first = one.assessment.safer.first();
@@ -361,13 +431,21 @@ fn choose_safely(args: &ForceDelete, one: &Judged) -> Result<Choice> {
             hint: Some(format!("--safe --confirm to {}", safe_word(way))),
         });
     }
-    if prompt::confirm(&format!("{name}: {}?", safe_word(way)))? {
+    *asked = true;
+    printer.note(&format!("{name}: {}", safe_word(way)));
+    if prompt::confirm("Go on?")? {
         return Ok(Choice::Safely(way));
     }
     Err(Error::Refused { message: "nothing was deleted".into(), hint: None })
 }
 
-async fn delete(one: &Judged, grace_seconds: Option<u32>, dry_run: bool, cluster: &Cluster) -> Result<()> {
+async fn delete(
+    one: &Judged,
+    grace_seconds: Option<u32>,
+    dry_run: bool,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<()> {
     let (pod, at) = (&one.pod.value, one.pod.value.address());
     let how = Deletion {
         uid: &pod.metadata.uid,
@@ -377,11 +455,26 @@ async fn delete(one: &Judged, grace_seconds: Option<u32>, dry_run: bool, cluster
     };
     match cluster.delete(PODS, &at, &how).await {
         // It may have been done all the same: what is there now tells.
-        Err(error) if error.is_unclear() && !dry_run => match cluster.get::<Pod>(PODS, &at).await {
-            Ok(Some(now)) if now.value.metadata.uid == pod.metadata.uid => Err(error),
-            Ok(_) => Ok(()),
-            Err(_) => Err(error),
-        },
+        Err(error) if error.is_unclear() && !dry_run => {
+            let name = pod.full_name();
+            let deleted = |pod: &Pod| pod.metadata.deletion_timestamp.is_some();
+            match cluster.get::<Pod>(PODS, &at).await {
+                Ok(Some(now)) if now.value.metadata.uid == pod.metadata.uid => {
+                    if deleted(&now.value) && !deleted(pod) {
+                        return Ok(());
+                    }
+                    printer.warn(&format!("{name} is still there"));
+                    Err(error)
+                }
+                Ok(_) => Ok(()),
+                Err(_) => {
+                    printer.warn(&format!(
+                        "whether {name} was deleted is not known: look again before anything else is done"
+                    ));
+                    Err(error)
+                }
+            }
+        }
         outcome => outcome.map_err(|error| raced(error, pod)),
     }
 }
@@ -411,23 +504,24 @@ async fn force(
     let name = pod.full_name();
     let note = dry_run_note(&args.write);
     let writing = writing(&args.write);
-    let began = cluster.server_time();
     if args.write.dry_run != DryRun::Client {
-        delete(one, Some(0), writing.dry_run, cluster).await?;
+        delete(one, Some(0), writing.dry_run, cluster, printer).await?;
     }
-    printer.done(&format!("{name} force-deleted, risk {risk}{note}"))?;
-    if args.write.dry_run != DryRun::None {
-        return Ok(());
+    // Finalizers keep the object: that is not what is called deleted.
+    let word = if pod.metadata.finalizers.is_empty() { "force-deleted" } else { "marked for deletion" };
+    printer.done(&format!("{name} {word}, risk {risk}{note}"))?;
+    if args.write.dry_run == DryRun::None {
+        record(args, one, who, cluster, printer).await;
     }
-    record(args, one, who, cluster, printer).await;
-    aftermath(args, one, began, cluster, printer).await
+    Ok(())
 }
 
 /// Leaves word for whoever wonders later.
 async fn record(args: &ForceDelete, one: &Judged, who: &str, cluster: &Cluster, printer: &mut Printer) {
     let pod = &one.pod.value;
     let reason = args.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
-    let fenced = if args.consent.i_have_fenced { ", said to be fenced" } else { "" };
+    // Nothing else than saying so gets anybody past a critical risk, by the flag or by the sentence.
+    let fenced = if one.assessment.risk == Risk::Critical { ", said to be fenced" } else { "" };
     let message = format!(
         "force-deleted by {who}{reason} (risk {}{fenced}: {})",
         one.assessment.risk.word(),
@@ -474,31 +568,33 @@ async fn safely(
         }
         Safe::Delete => {
             if !pretend {
-                delete(one, None, server, cluster).await?;
+                delete(one, None, server, cluster, printer).await?;
             }
             printer.done(&format!("{name} deleted with its grace{note}"))?;
         }
         Safe::Await => {}
     }
-    if args.write.dry_run != DryRun::None {
-        return Ok(());
-    }
+    Ok(())
+}
+
+/// Waits until a pod that was not forced is gone, as far as that is wanted.
+async fn let_go(
+    args: &ForceDelete,
+    one: &Judged,
+    way: Safe,
+    start: Instant,
+    began: ServerTime,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<()> {
+    let (pod, name) = (&one.pod.value, one.pod.value.full_name());
     let limit = match (args.wait, way) {
         (Some(limit), _) => limit,
         (None, Safe::Await) => Some(COLLECTED_WITHIN),
         (None, _) => return Ok(()),
     };
-    let began = cluster.server_time();
     let goal = Goal { replacement: None, ready: false };
-    let seen = observe(
-        pod,
-        &goal,
-        limit.and_then(|limit| Instant::now().checked_add(limit)),
-        began,
-        cluster,
-        printer,
-    )
-    .await?;
+    let seen = observe(pod, &goal, by(start, limit), began, cluster, printer).await?;
     if seen.gone {
         return printer.done(&format!("{name} is gone"));
     }
@@ -523,6 +619,7 @@ struct Observed {
 async fn aftermath(
     args: &ForceDelete,
     one: &Judged,
+    start: Instant,
     began: ServerTime,
     cluster: &Cluster,
     printer: &mut Printer,
@@ -544,15 +641,7 @@ async fn aftermath(
         Some(limit) => limit,
         None => Some(REPLACED_WITHIN),
     };
-    let seen = observe(
-        pod,
-        &goal,
-        limit.and_then(|limit| Instant::now().checked_add(limit)),
-        began,
-        cluster,
-        printer,
-    )
-    .await?;
+    let seen = observe(pod, &goal, by(start, limit), began, cluster, printer).await?;
     if !seen.gone {
         let why = if pod.metadata.finalizers.is_empty() {
             String::new()
@@ -592,6 +681,14 @@ async fn aftermath(
         (None, None) => printer.done(&format!("{name} is gone"))?,
     }
     Ok(())
+}
+
+/// Until when one of several is looked at: the time is that of all of them together, but each gets
+/// long enough for an answer.
+fn by(start: Instant, limit: Option<Duration>) -> Option<Instant> {
+    let all = start.checked_add(limit?)?;
+    let least = limit?.min(ANSWERED_WITHIN);
+    Some(all.max(Instant::now() + least))
 }
 
 /// Watches until the pod is gone and its replacement is there, or the time is over.

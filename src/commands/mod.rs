@@ -32,6 +32,9 @@ pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
     if let Command::Completion(verb) = &cli.command {
         return completion::run(verb, printer);
     }
+    if let Command::ForceDelete(args) = &cli.command {
+        args.check()?;
+    }
     // One thread: the program waits for the network, and a pool would cost more to start than a
     // short command takes.
     let runtime =
@@ -50,7 +53,7 @@ pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
             Command::Completion(verb) => completion::run(&verb, printer),
             Command::Doctor(args) => doctor::run(&args, &cluster, printer).await,
             Command::Hold(args) => hold::run(&args, &cluster, printer).await,
-            Command::Partitions(args) => partitions::run(&args, &cluster, printer).await,
+            Command::Partitions(args) => partitions::run(&args, namespace, &cluster, printer).await,
             Command::ForceDelete(args) => Box::pin(force_delete::run(&args, &cluster, printer)).await,
             Command::Fence(args) => fence::run(&args, &cluster, printer).await,
         };

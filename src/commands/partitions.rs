@@ -5,6 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
+use jiff::SignedDuration;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -19,7 +20,8 @@ use crate::{
     domain::{
         duration::age,
         lease::Lease,
-        node::{Contact, Node},
+        maintenance,
+        node::{Contact, HEARTBEATS, Node},
         pod::Pod,
         risk::{Assessment, Risk, Surroundings},
         storage::{Attachment, Budget, Claim, Disk},
@@ -30,8 +32,16 @@ use crate::{
     output::{Cell, Change, Format, Item, Printer, Tone},
 };
 
-pub async fn run(args: &Partitions, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+pub async fn run(
+    args: &Partitions,
+    namespace: Option<&str>,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<ExitCode> {
     let listing = &args.listing;
+    if namespace.is_some() {
+        printer.warn("-n does nothing here: nodes are in no namespace, and the pods of all are looked at");
+    }
     let which = Which {
         node: args.node.as_deref(),
         labels: listing.selector.as_deref(),
@@ -41,16 +51,23 @@ pub async fn run(args: &Partitions, cluster: &Cluster, printer: &mut Printer) ->
     if listing.watch {
         let mut queries = vec![which.nodes().bare(!documents), which.pods().bare(!documents)];
         queries.extend(evidence::readable(cluster).await?);
-        let kinds = queries.iter().map(|query| query.resource).collect();
-        let view = Watched { which, kinds };
+        let followed = |query: &Query| (query.resource, query.namespace.clone());
+        let view = Watched { which, followed: queries.iter().map(followed).collect() };
+        if !view.follows_leases_of(HEARTBEATS) {
+            printer.warn(UNHEARD);
+        }
         return watching::run(&view, &queries, listing, cluster, printer).await;
     }
     let found = gather(&which, cluster, !documents, |_| false).await?;
     if !found.heartbeats_seen {
-        printer.warn(
-            "you may not read the leases in kube-node-lease: a node that has gone silent is only seen when the \
-             node controller says so",
-        );
+        printer.warn(UNHEARD);
+    }
+    if found.nodes.is_empty() && !which.sees_all() && which.node.is_none() {
+        // Nothing is well where nothing was looked at.
+        return Err(Error::NotFound {
+            message: "no node matches".into(),
+            hint: Some("'kubectl get nodes --show-labels' lists them".into()),
+        });
     }
     let now = cluster.server_time();
     match (which.node, found.partitions.as_slice()) {
@@ -76,6 +93,9 @@ pub async fn run(args: &Partitions, cluster: &Cluster, printer: &mut Printer) ->
     }
     Ok(if args.exit_code && !found.partitions.is_empty() { ExitCode::Held } else { ExitCode::Done })
 }
+
+const UNHEARD: &str = "you may not read the leases in kube-node-lease: a node that has gone silent is only \
+                       seen when the node controller says so";
 
 /// So many pods are named in a change.
 const TOLD: usize = 3;
@@ -272,11 +292,11 @@ impl Partition {
         let node = object.as_ref().map(|node| &*node.value);
         let lease = around.heartbeat(&name);
         Self {
-            contact: match node {
-                Some(node) => node.contact(lease, now),
-                // A machine may heartbeat on without its node; unseen, it may be either.
-                None => around.contact(&name, now).unwrap_or(Contact::Late),
-            },
+            // As force-delete sees it; where that is not known, what its object says. A machine may
+            // heartbeat on without its node; unseen, it may be either.
+            contact: around
+                .contact(&name, now)
+                .unwrap_or_else(|| node.map_or(Contact::Late, |node| node.contact(lease, now))),
             heartbeat: node.and_then(|node| node.heartbeat(lease)).or(lease.and_then(Lease::renewed)),
             held_by: around.held_by(&name, now),
             node: name,
@@ -347,10 +367,10 @@ impl Item for Partition {
             "HEARTBEAT",
             "POD",
             "STATUS",
+            "RISK",
             "TERMINATING",
             "OWNER",
             "VOLUMES",
-            "RISK",
             "READY",
             "TAINTS",
             "HELD BY",
@@ -368,7 +388,8 @@ impl Item for Partition {
         let blank = || Cell::or_none(None::<&str>);
         let node = self.object.as_ref().map(|node| &*node.value);
         let row = |stranded: Option<&Stranded>| {
-            let heartbeat = self.heartbeat.map(|time| age(now.since(time)));
+            // A node's clock may be ahead.
+            let heartbeat = self.heartbeat.map(|time| age(now.since(time).max(SignedDuration::ZERO)));
             let mut cells = vec![
                 Cell::new(&self.node),
                 Cell::new(self.contact.word()).tone(self.tone()),
@@ -382,10 +403,10 @@ impl Item for Partition {
                     cells.extend([
                         Cell::new(pod.full_name()),
                         Cell::new(stranded.status(self.contact)),
+                        Cell::new(risk.word()).tone(tone(risk)),
                         Cell::or_none(pod.terminating(now).map(age)),
                         Cell::or_none(stranded.owner()),
                         Cell::or_none(stranded.volumes()),
-                        Cell::new(risk.word()).tone(tone(risk)),
                     ]);
                 }
             }
@@ -495,17 +516,22 @@ impl Readable for Kind {
 
 struct Watched<'a> {
     which: Which<'a>,
-    /// Of what kind each source is.
-    kinds: Vec<Resource>,
+    /// Of what kind each source is, and in which namespace if not in all.
+    followed: Vec<(Resource, Option<String>)>,
 }
 
 impl Watched<'_> {
+    fn follows_leases_of(&self, namespace: &str) -> bool {
+        let has = |of: &Option<String>| of.as_deref().is_none_or(|of| of == namespace);
+        self.followed.iter().any(|(resource, of)| *resource == LEASES && has(of))
+    }
+
     fn around(&self, sources: &[Vec<Object<Kind>>]) -> Surroundings {
         let mut around = Surroundings::default();
         let mut leases = Vec::new();
         // What is followed and empty is known to be empty.
-        for kind in &self.kinds {
-            match *kind {
+        for (resource, _) in &self.followed {
+            match *resource {
                 CLAIMS => around.claims = Some(BTreeMap::new()),
                 DISKS => around.disks = Some(BTreeMap::new()),
                 ATTACHMENTS => around.attachments = Some(Vec::new()),
@@ -531,8 +557,16 @@ impl Watched<'_> {
                 Kind::Node(_) | Kind::Pod(_) => {}
             }
         }
-        if self.kinds.contains(&LEASES) {
-            evidence::sort(leases, &mut around);
+        evidence::sort(leases, &mut around);
+        // And what is not followed is not known.
+        if !self.follows_leases_of(HEARTBEATS) {
+            around.heartbeats = None;
+        }
+        if !self.follows_leases_of(maintenance::NAMESPACE) {
+            around.maintenance = None;
+        }
+        if !self.followed.contains(&(LEASES, None)) {
+            around.leaders = None;
         }
         around
     }

@@ -35,8 +35,8 @@ pub struct Brief<'a> {
     pub verdict: &'a str,
     pub tone: Tone,
     pub lines: &'a [(&'static str, String)],
-    /// A further line of an item is indented below its first.
-    pub lists: &'a [(&'static str, &'a [String])],
+    /// Each item in its lines: a further one is indented below the first.
+    pub lists: &'a [(&'static str, &'a [Vec<String>])],
 }
 
 impl Printer {
@@ -153,7 +153,7 @@ impl Printer {
         for (heading, items) in brief.lists.iter().filter(|(_, items)| !items.is_empty()) {
             lines.push(format!("  {}", Tone::Faint.paint(heading, colour)));
             lines.extend(items.iter().map(|item| {
-                let item: Vec<_> = item.lines().map(sanitise::line).collect();
+                let item: Vec<_> = item.iter().map(|line| sanitise::line(line)).collect();
                 format!("  {}", item.join("\n       "))
             }));
         }

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal as _;
 
-use super::sanitise;
+use super::{Printer, sanitise};
 use crate::error::{Error, Result};
 
 /// Whether there is somebody to ask.
@@ -16,10 +16,11 @@ pub fn confirm(question: &str) -> Result<bool> {
     dialoguer::Confirm::new().with_prompt(question).default(false).interact().map_err(unanswered)
 }
 
-/// A question to be answered in words; empty if just Enter is pressed.
-pub fn answer(question: &str) -> Result<String> {
-    let question = sanitise::line(question).into_owned();
-    let answer = dialoguer::Input::<String>::new().with_prompt(question).allow_empty(true).interact_text();
+/// A question to be answered in words; empty if just Enter is pressed. It stands above the prompt,
+/// because one that is longer than the line would be drawn again with the answer.
+pub fn answer(printer: &mut Printer, question: &str) -> Result<String> {
+    printer.note(question);
+    let answer = dialoguer::Input::<String>::new().with_prompt("Answer").allow_empty(true).interact_text();
     Ok(answer.map_err(unanswered)?.trim().to_owned())
 }
 

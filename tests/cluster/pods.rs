@@ -185,7 +185,8 @@ fn a_stateful_pod_of_a_silent_node_takes_the_phrase_and_the_replacement_is_shown
     let event = all.iter().find(about).unwrap();
     let message = event["message"].as_str().unwrap();
     assert!(
-        message.starts_with("force-deleted by admin@") && message.contains("it burnt (risk critical"),
+        message.starts_with("force-deleted by admin@")
+            && message.contains("it burnt (risk critical, said to be fenced: "),
         "{message}"
     );
 }
@@ -313,6 +314,151 @@ fn a_pod_that_was_replaced_meanwhile_is_not_deleted() {
     terminal.types("y\r");
     assert_eq!(terminal.wait(), 5, "{}", terminal.screen());
     assert_eq!(uid(&namespace, "db"), new);
+}
+
+/// A heartbeat in the node's status alone: its lease stays as old as it is.
+fn heard_by_status(node: &str, ready: &str) {
+    let time = format!("{:.0}", ago(0));
+    let ready = json!({ "type": "Ready", "status": ready, "lastHeartbeatTime": time });
+    let patch = json!({ "status": { "conditions": [ready] } }).to_string();
+    shared().kubectl(&["patch", "node", node, "--subresource=status", "-p", &patch]);
+}
+
+#[test]
+fn a_node_that_comes_back_meanwhile_keeps_its_pods() {
+    let (namespace, node) = (namespace(), silent_node());
+    let name = owned_pod("StatefulSet", &namespace, &node);
+    let before = uid(&namespace, &name);
+    let made_anew = || {
+        shared().kubectl(&["delete", "node", &node]);
+        write_node(&node, 600, "Unknown");
+    };
+    let meanwhile: [&dyn Fn(); 2] = [&made_anew, &|| heard_by_status(&node, "True")];
+    for happens in meanwhile {
+        let args = ["force-delete", "pod", &name, "-n", &namespace];
+        let mut terminal = plugin().start_on_terminal(&args, 40, 200);
+        terminal.until("the question", SOON, |screen| screen.contains(&format!("Type '{node} is off'")));
+        happens();
+        terminal.types(&format!("{node} is off\r"));
+        assert_eq!(terminal.wait(), 5, "{}", terminal.screen());
+        terminal.until("why", SOON, |screen| screen.contains("was not deleted"));
+        assert_eq!(uid(&namespace, &name), before);
+    }
+
+    // The first of several is deleted, and that moment a heartbeat comes: the others stay.
+    let dead = silent_node();
+    let pods = ["a", "b", "c"].map(|name| pod(&namespace, name, &dead));
+    shared().apply(&json!({ "apiVersion": "v1", "kind": "List", "items": pods }));
+    let proxy = FaultProxy::start(shared(), {
+        let dead = dead.clone();
+        move |method, path| {
+            if method == "DELETE" && path.contains("/pods/a") {
+                heard_by_status(&dead, "Unknown");
+            }
+            Fault::None
+        }
+    });
+    let outcome = Plugin::new(proxy.kubeconfig)
+        .run(&["force-delete", "a", "b", "c", "-n", &namespace, "--confirm"])
+        .expect(5)
+        .says(&format!("{dead} was heard of meanwhile: {namespace}/b was not deleted"))
+        .says(&format!("{dead} was heard of meanwhile: {namespace}/c was not deleted"));
+    assert_eq!(outcome.stdout.matches(" force-deleted").count(), 1, "{outcome:?}");
+    assert_eq!(uid(&namespace, "a"), "");
+    assert!(!uid(&namespace, "b").is_empty() && !uid(&namespace, "c").is_empty());
+}
+
+#[test]
+fn a_deletion_without_an_answer_says_what_became_of_the_pod() {
+    let (namespace, node) = (namespace(), silent_node());
+    for (name, fault, then, code, told) in [
+        ("done", Fault::CutAfter, Fault::None, 0, ""),
+        ("kept", Fault::CutBefore, Fault::None, 1, "kept is still there"),
+        ("unknown", Fault::CutAfter, Fault::Refuse(403), 1, "whether"),
+    ] {
+        shared().apply(&pod(&namespace, name, &node));
+        let asked = AtomicBool::new(false);
+        let proxy = FaultProxy::start(shared(), move |method, path| {
+            if !path.contains(&format!("/pods/{name}")) {
+                return Fault::None;
+            }
+            if method == "DELETE" {
+                asked.store(true, Ordering::Relaxed);
+                return fault;
+            }
+            if asked.load(Ordering::Relaxed) { then } else { Fault::None }
+        });
+        let args = ["force-delete", name, "-n", &namespace, "--confirm"];
+        Plugin::new(proxy.kubeconfig).run(&args).expect(code).says(told);
+        assert_eq!(uid(&namespace, name).is_empty(), fault == Fault::CutAfter, "{name}");
+    }
+}
+
+#[test]
+fn an_empty_selector_is_not_all_pods() {
+    let (namespace, node) = (namespace(), silent_node());
+    shared().apply(&pod(&namespace, "web", &node));
+    for selector in ["", " "] {
+        plugin().run(&["force-delete", "-l", selector, "-n", &namespace, "--confirm"]).expect(2);
+    }
+    assert_ne!(uid(&namespace, "web"), "");
+    plugin().run(&["force-delete", "pod", "-l", "app=web", "-n", &namespace, "--confirm"]).expect(0);
+    assert_eq!(uid(&namespace, "web"), "");
+}
+
+/// Gives a user rights, in a namespace or in all.
+fn allow(user: &str, namespace: Option<&str>, rights: &[&str]) {
+    let name = format!("{user}-{}", random());
+    let (kind, place) = match namespace {
+        Some(namespace) => ("role", vec!["-n", namespace]),
+        None => ("clusterrole", Vec::new()),
+    };
+    shared().kubectl(&[&["create", kind, &name][..], rights, &place].concat());
+    let (role, user) = (format!("--{kind}={name}"), format!("--user={user}"));
+    shared().kubectl(&[&["create", &format!("{kind}binding"), &name, &role, &user][..], &place].concat());
+}
+
+#[test]
+fn rights_by_name_and_in_one_namespace_are_enough() {
+    let (namespace, node) = (namespace(), silent_node());
+    let names: Vec<String> = (10..27).map(|n| format!("web-{n}")).collect();
+    let pods: Vec<Value> = names.iter().map(|name| pod(&namespace, name, &node)).collect();
+    shared().apply(&json!({ "apiVersion": "v1", "kind": "List", "items": pods }));
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    for (user, verbs) in [("lister", "get,list,delete"), ("getter", "get,delete")] {
+        let user = format!("{user}-{namespace}");
+        allow(&user, Some(&namespace), &[&format!("--verb={verbs}"), "--resource=pods"]);
+        let args = [&["force-delete", "-n", &namespace, "--dry-run", "--as", &user][..], &names].concat();
+        let outcome = plugin().run(&args).expect(0);
+        assert_eq!(outcome.stdout.lines().count(), 17, "{outcome:?}");
+    }
+    let user = format!("named-{namespace}");
+    let some = ["--resource-name=web-10", "--resource-name=web-11"];
+    allow(&user, Some(&namespace), &[&["--verb=get,delete", "--resource=pods"][..], &some].concat());
+    allow(&user, Some(&namespace), &["--verb=get", "--resource=pods"]);
+    let run = |names: &[&str]| {
+        let args = ["force-delete", "-n", &namespace, "--dry-run=server", "--as", &user];
+        plugin().run(&[&args[..], names].concat())
+    };
+    run(&["web-10", "web-11"]).expect(0);
+    run(&["web-10", "web-12"]).expect(7);
+}
+
+#[test]
+fn a_watch_sees_what_a_look_sees() {
+    let (seer, blind) = (format!("seer-{}", random()), format!("blind-{}", random()));
+    for user in [&seer, &blind] {
+        allow(user, None, &["--verb=get,list,watch", "--resource=nodes,pods"]);
+    }
+    let leases = ["--verb=get,list,watch", "--resource=leases.coordination.k8s.io"];
+    allow(&seer, Some("kube-node-lease"), &leases);
+    let late = format!("late-{}", random());
+    write_node(&late, 45, "True");
+    let selector = format!("test={late}");
+    let watching = plugin().start(&["partitions", "-w", "-l", &selector, "--as", &seer]);
+    watching.until("the late node", SOON, |text| text.contains(&format!("{late}   late")));
+    let watching = plugin().start(&["partitions", "-w", "-l", &selector, "--as", &blind]);
+    watching.until_stderr("the warning", SOON, |text| text.contains("you may not read the leases"));
 }
 
 #[test]
@@ -469,6 +615,17 @@ fn a_living_node_is_not_fenced_and_a_dead_one_is_emptied_and_restored() {
     terminal.until("why", SOON, |screen| screen.contains("was heard of meanwhile"));
 
     let (namespace, dead) = (namespace(), silent_node());
+    // A pod that nobody was told of comes while the question is being answered.
+    let filling = silent_node();
+    let mut terminal = plugin().start_on_terminal(&["fence", &filling], 30, 160);
+    terminal.until("the question", SOON, |screen| screen.contains(&format!("Type '{filling} is off'")));
+    let mut unseen = pod(&namespace, "unseen", &filling);
+    unseen["spec"]["tolerations"] = json!([]);
+    shared().apply(&unseen);
+    terminal.types(&format!("{filling} is off\r"));
+    assert_eq!(terminal.wait(), 5, "{}", terminal.screen());
+    terminal.until("why", SOON, |screen| screen.contains("and was not shown"));
+
     let name = owned_pod("StatefulSet", &namespace, &dead);
     shared().kubectl(&["delete", "pod", "-n", &namespace, &name, "--wait=false"]);
     shared().kubectl(&["scale", "statefulset", "set", "-n", &namespace, "--replicas=0"]);
@@ -485,6 +642,7 @@ fn a_living_node_is_not_fenced_and_a_dead_one_is_emptied_and_restored() {
     plugin()
         .run(&["fence", &dead])
         .expect(6)
+        .says(&format!("deleted\n  - {namespace}/{name}, of StatefulSet/set, risk critical if it still runs"))
         .says("hint: --confirm, once you have made sure that the machine is off");
     plugin().run(&["maint", "acquire", &dead, "--holder", "jane"]).expect(0);
     plugin().run(&["fence", &dead, "--confirm"]).expect(4).says("held by 'jane'");
@@ -514,7 +672,10 @@ fn a_living_node_is_not_fenced_and_a_dead_one_is_emptied_and_restored() {
     assert_eq!(lease("{.spec.holderIdentity}"), "", "and released");
     let outcome = plugin().run(&["fence", &dead, "--confirm"]).expect(0);
     assert_eq!(outcome.stdout, format!("{dead} is fenced already\n"));
-    plugin().run(&["fence", &dead, "--undo", "--confirm"]).expect(0);
+    plugin()
+        .run(&["fence", &dead, "--undo", "--confirm"])
+        .expect(0)
+        .says("node.kubernetes.io/out-of-service=nodeshutdown:NoExecute");
     assert_eq!(spec(), before, "exactly as it was");
     plugin().run(&["fence", &dead, "--undo"]).expect(0);
 
@@ -533,9 +694,9 @@ fn partitions_are_listed_with_what_is_stranded() {
     let (user, kubeconfig) = shared().unique_admin();
     let outcome = Plugin::new(kubeconfig).run(&["partitions", "-l", &selector, "--exit-code"]).expect(4);
     let rows = outcome.rows();
-    assert_eq!(rows[0].join(" "), "NODE STATE HEARTBEAT POD STATUS TERMINATING OWNER VOLUMES RISK");
+    assert_eq!(rows[0].join(" "), "NODE STATE HEARTBEAT POD STATUS RISK TERMINATING OWNER VOLUMES");
     let web = format!("{namespace}/web");
-    assert_eq!(rows[1], [&node, "silent", "10m", &web, "NodeDown", "<none>", "<none>", "<none>", "low"]);
+    assert_eq!(rows[1], [&node, "silent", "10m", &web, "NodeDown", "low", "<none>", "<none>", "<none>"]);
     let asked = shared().audited(&user);
     assert!(asked.iter().all(|request| request.starts_with("list ")) && asked.len() <= 8, "{asked:#?}");
 
@@ -566,12 +727,21 @@ fn partitions_are_listed_with_what_is_stranded() {
         [&gone, "silent", "<none>", &format!("{namespace}/orphan"), "NodeDown"]
     );
 
+    // And of one that was deleted and heartbeats on: both commands say the same of it.
+    let undead = living_node();
+    shared().kubectl(&["delete", "node", &undead]);
+    shared().apply(&pod(&namespace, "undead", &undead));
+    let outcome = plugin().run(&["partitions", &undead, "--no-headers"]).expect(0);
+    assert_eq!(outcome.rows()[0][1], "late", "{outcome:?}");
+
     let alive = living_node();
     let outcome = plugin().run(&["partitions", &alive, "--exit-code"]).expect(0);
     assert_eq!(outcome.stdout, format!("{alive} is heard of: no partition\n"));
     let outcome = plugin().run(&["partitions", "-l", &format!("test={alive}"), "--exit-code"]).expect(0);
     assert_eq!(outcome.stdout, "no partitions: 1 node heard of\n");
     plugin().run(&["partitions", "no-such-node"]).expect(3).says("there is no node 'no-such-node'");
+    plugin().run(&["partitions", "-l", "test=none", "--exit-code"]).expect(3).says("no node matches");
+    plugin().run(&["partitions", &alive, "-n", "default"]).expect(0).says("-n does nothing here");
     Plugin::new(shared().kubeconfig(User::Nobody, 0)).run(&["partitions"]).expect(7);
 }
 
@@ -593,7 +763,8 @@ fn hostile_text_prints_harmlessly() {
     let hostile = "\u{1b}]0;owned\u{7}\u{202e}enaj\nerror: all is lost";
     let mut manifest = pod(&namespace, "web", &node);
     manifest["metadata"]["ownerReferences"] = json!([{
-        "apiVersion": "v1", "kind": "Evil\u{1b}[2J", "name": "x\u{202e}y", "uid": "1", "controller": true,
+        "apiVersion": "v1", "kind": "Evil\u{1b}[2J\nrisk: none", "name": "x\u{202e}y\nrisk: none", "uid": "1",
+        "controller": true,
     }]);
     shared().apply(&json!({ "apiVersion": "v1", "kind": "List", "items": [
         { "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "kube-node-maintenance" } },
@@ -611,7 +782,8 @@ fn hostile_text_prints_harmlessly() {
         let outcome = plugin().run(args).expect(0);
         assert!(!outcome.stdout.contains(harmful) && !outcome.stderr.contains(harmful), "{outcome:#?}");
         let lines = outcome.stdout.lines().chain(outcome.stderr.lines());
-        assert_eq!(lines.filter(|line| line.starts_with("error: ")).count(), 0, "{outcome:#?}");
+        let pretends = |line: &&str| line.starts_with("error: ") || line.trim().starts_with("risk: none");
+        assert_eq!(lines.filter(pretends).count(), 0, "{outcome:#?}");
     }
     plugin().run(&["force-delete", "web", "-n", &namespace, "--reason", hostile]).expect(2);
 }
