@@ -895,7 +895,7 @@ fn pod_word(word: &str) -> Result<PodWord, String> {
 /// that was not set.
 fn labels(selector: &str) -> Result<String, String> {
     if selector.trim().is_empty() {
-        return Err("an empty selector would mean every pod of the namespace".into());
+        return Err("an empty selector would mean all there are".into());
     }
     Ok(selector.to_owned())
 }
@@ -960,7 +960,7 @@ pub struct Nodes {
     pub nodes: Vec<String>,
 
     /// All nodes with these labels
-    #[arg(short = 'l', long, value_name = "LABELS")]
+    #[arg(short = 'l', long, value_name = "LABELS", value_parser = labels)]
     pub selector: Option<String>,
 
     /// All nodes

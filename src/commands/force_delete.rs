@@ -48,6 +48,8 @@ struct Judged {
     pod: Object<Pod>,
     assessment: Assessment,
     node: Sign,
+    /// Whether its node is given up, and yet heartbeats.
+    heartbeats: bool,
 }
 
 /// What tells that a node is another one, or has been heard of again.
@@ -67,8 +69,14 @@ impl Sign {
 
 impl Judged {
     fn new(pod: Object<Pod>, around: &Surroundings, now: ServerTime) -> Self {
-        let node = Sign::of(&pod.value.spec.node_name, around);
-        Self { assessment: Assessment::of(&pod.value, around, now), pod, node }
+        let name = &pod.value.spec.node_name;
+        let lease = around.heartbeat(name);
+        let heartbeats = match around.node(name) {
+            Some(node) => node.is_contradicted(lease, now),
+            None => lease.and_then(Lease::renewed).is_some_and(|renewed| now.since(renewed) <= LATE_AFTER),
+        };
+        let node = Sign::of(name, around);
+        Self { assessment: Assessment::of(&pod.value, around, now), pod, node, heartbeats }
     }
 }
 
@@ -358,6 +366,15 @@ fn choose(args: &ForceDelete, one: &Judged, asked: &mut bool, printer: &mut Prin
         return Ok(Choice::Force);
     }
     let critical = *risk == Risk::Critical;
+    // Whoever says so: a machine that is off does not heartbeat.
+    if critical && one.heartbeats {
+        return Err(Error::Refused {
+            message: format!(
+                "{name} was not deleted: its node heartbeats, so the machine is on and its containers may run"
+            ),
+            hint: Some("switch the machine off first, and wait until its heartbeat is 40 seconds old".into()),
+        });
+    }
     if args.consent.confirm && (args.consent.i_have_fenced || !critical) {
         return Ok(Choice::Force);
     }

@@ -876,6 +876,10 @@ fn a_fence_is_not_believed_while_the_machine_heartbeats() {
         .expect(6)
         .says("risk of force-deleting it: critical")
         .says("it heartbeats, whatever its Ready condition says");
+    plugin()
+        .run(&["force-delete", &name, "-n", &namespace, "--confirm", "--i-have-fenced"])
+        .expect(6)
+        .says("its node heartbeats, so the machine is on");
     assert_eq!(uid(&namespace, &name), before);
     let outcome = plugin().run(&["partitions", &node, "--no-headers"]).expect(0);
     assert_eq!(outcome.rows()[0][1], "late");
