@@ -366,17 +366,17 @@ fn as_host_name(name: &str) -> &str {
 }
 
 /// Whether the name of a holder has this in it as a part of its own, as in `default/db-0`, `db-0_4f1c`,
-/// `db-0.shop` and `db-0-4f1c`. Names have '-' in them too: what comes before one is a part of its own
-/// only where that is not far-fetched.
-fn is_part(part: &str, holder: &str, before_dash: bool) -> bool {
+/// `db-0.shop` and `db-0-4f1c`. Names have '-' in them too, as `web` is a part of `web-7d4b9c8f6d-x2x5z`:
+/// what a '-' sets apart is a part of its own only where that is not far-fetched.
+fn is_part(part: &str, holder: &str, by_dash: bool) -> bool {
     if part.is_empty() {
         return false;
     }
     holder.match_indices(part).any(|(at, _)| {
         let before = holder[..at].chars().next_back();
         let after = holder[at + part.len()..].chars().next();
-        before.is_none_or(|c| !c.is_alphanumeric() && (before_dash || c != '-'))
-            && after.is_none_or(|c| !c.is_alphanumeric())
+        let apart = |c: char| !c.is_alphanumeric() && (by_dash || c != '-');
+        before.is_none_or(apart) && after.is_none_or(apart)
     })
 }
 
@@ -642,6 +642,24 @@ mod tests {
     }
 
     /// The rows of the table that this rule is built on.
+    #[test]
+    fn a_name_is_a_part_of_a_holder_only_where_it_is_set_apart() {
+        for (part, holder, elsewhere, at_home) in [
+            ("db-0", "db-0", true, true),
+            ("db-0", "db-0_4f1c", true, true),
+            ("db-0", "default/db-0", true, true),
+            ("db-0", "db-0.shop", true, true),
+            ("db-0", "db-0-4f1c", false, true),
+            ("db-0", "my-db-0", false, true),
+            ("db-0", "db-01", false, false),
+            ("web", "web-7d4b9c8f6d-x2x5z_1", false, true),
+            ("", "anybody", false, false),
+        ] {
+            assert_eq!(is_part(part, holder, false), elsewhere, "'{part}' in '{holder}', elsewhere");
+            assert_eq!(is_part(part, holder, true), at_home, "'{part}' in '{holder}', at home");
+        }
+    }
+
     #[test]
     fn the_table() {
         use Contact::{Back, Fenced, Gone, Heard, Late, Silent};

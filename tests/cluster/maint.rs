@@ -198,9 +198,9 @@ fn what_is_taken_is_kept_while_the_rest_is_waited_for() {
     };
     plugin().run(&["maint", "acquire", &second, "--holder", "jane"]).expect(0);
     let mut waiting =
-        plugin().start(&["maint", "acquire", &first, &second, "--holder", "john", "-d", "3s", "--wait"]);
+        plugin().start(&["maint", "acquire", &first, &second, "--holder", "john", "-d", "6s", "--wait"]);
     waiting.until_stderr("it waits", SOON, |text| text.contains("waiting for"));
-    thread::sleep(Duration::from_secs(8));
+    thread::sleep(Duration::from_secs(12));
     plugin().run(&["maint", "acquire", &first, "--holder", "thief"]).expect(4);
     plugin().run(&["maint", "release", &second, "--holder", "jane"]).expect(0);
     assert_eq!(waiting.wait(), 0);
