@@ -3,7 +3,7 @@
 
 use std::{fmt, io, time::Duration};
 
-use crate::exit::ExitCode;
+use crate::{domain::election::NO_COORDINATION, exit::ExitCode};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -82,12 +82,6 @@ pub enum Error {
     #[error("interrupted")]
     Interrupted,
 }
-
-/// How to have coordinated leader election, and how to do without.
-pub const NO_COORDINATION: &str = "coordinated leader election is off: it needs \
-     --feature-gates=CoordinatedLeaderElection=true and --runtime-config=coordination.k8s.io/v1beta1=true on \
-     every kube-apiserver, and the same feature gate on the components; 'kubectl lease leaders' shows who \
-     leads without it";
 
 /// The right that a request needs, to be named when it is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -32,7 +32,7 @@ use crate::{
         duration::age,
         lease::Lease,
         maintenance::{self, Standing},
-        node::{Contact, HEARTBEATS, Node, OUT_OF_SERVICE, Taint},
+        node::{Contact, HEARTBEATS, LATE_AFTER, Node, OUT_OF_SERVICE, Taint},
         pod::Pod,
         risk::{Assessment, Surroundings},
     },
@@ -204,8 +204,10 @@ fn check(args: &Fence, seen: &Seen, cluster: &Cluster) -> Result<()> {
         return Ok(());
     }
     let (node, heard) = (&args.node, seen.heard(cluster));
-    // The node controller's word is not enough: a heartbeat since then says otherwise.
-    let fresh = seen.node.value.is_fresh(seen.lease(), cluster.server_time());
+    // The node controller's word is not enough: a heartbeat since then says otherwise. One from the
+    // future counts too, however far: a living kubelet's clock may be wrong.
+    let heartbeat = seen.node.value.heartbeat(seen.lease());
+    let fresh = heartbeat.is_some_and(|time| cluster.server_time().since(time) <= LATE_AFTER);
     let refuse = |message: String, hint: &str| Err(Error::Refused { message, hint: Some(hint.to_owned()) });
     match seen.contact(cluster) {
         Contact::Heard | Contact::Back => refuse(

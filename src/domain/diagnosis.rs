@@ -5,7 +5,7 @@ use std::fmt;
 use jiff::SignedDuration;
 use serde::Serialize;
 
-use super::{duration::age, priority::How, time::SKEW_WORTH_A_WARNING};
+use super::{duration::age, election::NO_COORDINATION, priority::How, time::SKEW_WORTH_A_WARNING};
 
 /// The oldest minor release that this is made for.
 const OLDEST_MINOR: u32 = 31;
@@ -158,12 +158,9 @@ impl Facts {
     fn elections(&self) -> Finding {
         match self.candidates {
             Seen::No => finding("coordinated election", Level::Warn, "candidates may not be seen", None),
-            Seen::Yes(None) => finding(
-                "coordinated election",
-                Level::Warn,
-                "is off",
-                Some(crate::error::NO_COORDINATION.to_owned()),
-            ),
+            Seen::Yes(None) => {
+                finding("coordinated election", Level::Warn, "is off", Some(NO_COORDINATION.to_owned()))
+            }
             Seen::Yes(Some(version)) => {
                 finding("coordinated election", Level::Ok, &format!("served as {version}"), None)
             }

@@ -14,12 +14,12 @@ use crate::{
     domain::{
         candidate::{Candidate, State},
         duration::age,
-        election::{Absence, CONTROLLER, Entry, Outlook, Wrong},
+        election::{Absence, CONTROLLER, Entry, NO_COORDINATION, Outlook, Wrong},
         lease::short,
         priority::{self, How, Priority},
         time::ServerTime,
     },
-    error::{Error, NO_COORDINATION, Result},
+    error::{Error, Result},
     exit::ExitCode,
     output::{Cell, Change, Format, Item, Printer, Tone},
 };
