@@ -138,8 +138,10 @@ impl Node {
             (Some(true), false) => Contact::Heard,
             (Some(true), true) => Contact::Back,
             (Some(false), false) => Contact::Silent,
-            (Some(false), true) => Contact::Fenced,
-            (None, _) => Contact::Late,
+            // A heartbeat from far in the future is no proof of life, but that a machine is off is not
+            // believed beside it: a living kubelet's clock may be wrong.
+            (Some(false), true) if late => Contact::Fenced,
+            (Some(false), true) | (None, _) => Contact::Late,
         }
     }
 }
@@ -191,8 +193,8 @@ mod tests {
             (Some("Unknown"), Some(40), Late, Late),
             (Some("Unknown"), Some(-600), Late, Late),
             // So far ahead, its clock does not say when that was; the controller has seen no change.
-            (Some("Unknown"), Some(-601), Silent, Fenced),
-            (Some("Unknown"), Some(-3600), Silent, Fenced),
+            (Some("Unknown"), Some(-601), Silent, Late),
+            (Some("Unknown"), Some(-3600), Silent, Late),
             (Some("Unknown"), Some(41), Silent, Fenced),
             (Some("Unknown"), Some(600), Silent, Fenced),
             (Some("Unknown"), None, Silent, Fenced),
@@ -229,7 +231,8 @@ mod tests {
             (old, fresh, Contact::Late),
             (fresh, absurd, Contact::Late),
             (absurd, fresh, Contact::Late),
-            (old, absurd, Contact::Fenced),
+            (old, absurd, Contact::Late),
+            (absurd, old, Contact::Late),
             (old, old, Contact::Fenced),
         ] {
             let mut node = node(Some("Unknown"), true);
@@ -237,7 +240,8 @@ mod tests {
                 Some(now().0 - SignedDuration::from_secs(status_age));
             let lease = lease(lease_age);
             assert_eq!(node.contact(Some(&lease), now()), contact, "{lease_age} {status_age}");
-            assert_eq!(node.is_contradicted(Some(&lease), now()), contact == Contact::Late);
+            let contradicted = [lease_age, status_age].contains(&fresh);
+            assert_eq!(node.is_contradicted(Some(&lease), now()), contradicted);
         }
     }
 }
