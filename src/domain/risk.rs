@@ -1197,11 +1197,13 @@ mod tests {
         }
         let ways = Assessment::of(&pod("StatefulSet", Some(600), &none), &around(600), now()).safer;
         assert_eq!(ways[1].command.as_deref(), Some("kubectl lease fence node-1"));
-        let ways = Assessment::of(&pod("ReplicaSet", Some(600), &none), &around(600), now()).safer;
-        assert_eq!(
-            (ways[0].what.as_str(), &ways[0].command),
-            ("leave it: its replacement does not wait for it", &None)
-        );
+        for (owner, what) in [
+            ("ReplicaSet", "leave it: its replacement does not wait for it"),
+            ("", "leave it, or bring node-1 back: nothing starts it elsewhere"),
+        ] {
+            let ways = Assessment::of(&pod(owner, Some(600), &none), &around(600), now()).safer;
+            assert_eq!((ways[0].what.as_str(), &ways[0].command), (what, &None));
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::{
     duration::age,
     node::Contact,
     pod::Pod,
-    risk::{Deletion, Facts},
+    risk::{Deletion, Facts, Replaced},
     time::ServerTime,
 };
 
@@ -157,8 +157,9 @@ fn on_a_silent_node(pod: &Pod, facts: &Facts) -> Vec<Way> {
             ),
         ];
     }
-    vec![
-        Way::by_hand("leave it: its replacement does not wait for it", None),
-        Way::by_hand(format!("if the machine of {node} is off, say so"), fence),
-    ]
+    let leave = match facts.replaced {
+        Replaced::Never => format!("leave it, or bring {node} back: nothing starts it elsewhere"),
+        _ => "leave it: its replacement does not wait for it".to_owned(),
+    };
+    vec![Way::by_hand(leave, None), Way::by_hand(format!("if the machine of {node} is off, say so"), fence)]
 }
