@@ -1290,6 +1290,7 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-lease' -ScriptBlock {
         'kubectl-lease;doctor' {
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Output format')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Output format')
+            [CompletionResult]::new('--print', '--print', [CompletionResultType]::ParameterName, 'Print what an administrator applies to the cluster, and look at nothing')
             [CompletionResult]::new('--kubeconfig', '--kubeconfig', [CompletionResultType]::ParameterName, 'The kubeconfig file')
             [CompletionResult]::new('--context', '--context', [CompletionResultType]::ParameterName, 'The kubeconfig context to use')
             [CompletionResult]::new('--cluster', '--cluster', [CompletionResultType]::ParameterName, 'The kubeconfig cluster to use')

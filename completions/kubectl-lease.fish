@@ -1203,6 +1203,8 @@ wide\t''
 json\t''
 yaml\t''
 name\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l print -d 'Print what an administrator applies to the cluster, and look at nothing' -r -f -a "rbac\t'The namespace of maintenance leases, and a role for each command'
+guard\t'The admission policy that keeps the prefix \'kubeadm\' for administrators'"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l kubeconfig -d 'The kubeconfig file' -r -F
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l context -d 'The kubeconfig context to use' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l cluster -d 'The kubeconfig cluster to use' -r

@@ -100,6 +100,9 @@ Examples:
   # As somebody else would see it
   kubectl lease doctor --as jane --as-group sre
 
+  # Have the server guard the prefix of administrators, 'kubeadm'
+  kubectl lease doctor --print guard | kubectl apply -f -
+
   # Only what is not well
   kubectl lease doctor -o json | jq -r '.items[] | select(.level != \"ok\") | .message'";
 
@@ -118,6 +121,19 @@ pub struct Doctor {
     /// Leave out the line of headers
     #[arg(long)]
     pub no_headers: bool,
+
+    /// Print what an administrator applies to the cluster, and look at nothing
+    #[arg(long, value_enum, value_name = "MANIFEST", conflicts_with_all = ["output", "no_headers"])]
+    pub print: Option<Manifest>,
+}
+
+/// What makes a cluster ready for this.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum Manifest {
+    /// The namespace of maintenance leases, and a role for each command
+    Rbac,
+    /// The admission policy that keeps the prefix 'kubeadm' for administrators
+    Guard,
 }
 
 const COMPLETION_EXAMPLES: &str = "\

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use crate::{
     cli::{Cli, Connection},
     cluster::{
-        Cluster, NODES, PODS, Query, Resource,
+        Cluster, NAMESPACES, NODES, PODS, Query,
         candidates::{candidates_query, leases_query},
         config,
     },
@@ -46,7 +46,7 @@ pub fn answer(words: &[OsString]) -> String {
     typed.extend_from_slice(words);
     let last = words.len().max(1);
     typed.resize(last + 1, OsString::new());
-    let mut command = with_names(Cli::command(), &connection(&typed));
+    let mut command = with_names(Cli::command(), &connection(&typed), &typed[..last]);
     let flag = typed[last].to_string_lossy().starts_with('-');
     let choices = complete(&mut command, typed, last, None).unwrap_or_default();
     let mut lines: Vec<String> = choices
@@ -116,13 +116,13 @@ const ARGUMENTS: [(&[&str], &str, Names); 20] = [
     (&[], "user", Names::Users),
 ];
 
-const NAMESPACES: Resource = Resource { group: "", version: "v1", plural: "namespaces", kind: "Namespace" };
-
-fn with_names(mut command: clap::Command, connection: &Connection) -> clap::Command {
+fn with_names(mut command: clap::Command, connection: &Connection, typed: &[OsString]) -> clap::Command {
     for (path, argument, names) in ARGUMENTS {
-        let connection = connection.clone();
+        let (connection, typed) = (connection.clone(), typed.to_vec());
         let found = ArgValueCandidates::new(move || -> Vec<CompletionCandidate> {
-            names.find(&connection).into_iter().map(CompletionCandidate::new).collect()
+            // Nobody names the same one twice.
+            let new = |name: &String| !typed.iter().any(|word| word.as_os_str() == name.as_str());
+            names.find(&connection).into_iter().filter(new).map(CompletionCandidate::new).collect()
         });
         command = add(command, path, argument, found);
     }

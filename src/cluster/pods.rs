@@ -96,10 +96,11 @@ impl Cluster {
 
     /// Whether we may do this, in the server's own judgement.
     pub async fn may(&self, verb: &'static str, resource: Resource, at: &Address) -> Result<bool> {
+        let (plural, subresource) = resource.plural.split_once('/').unwrap_or((resource.plural, ""));
         let review = json!({
             "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
             "spec": { "resourceAttributes": {
-                "verb": verb, "group": resource.group, "resource": resource.plural,
+                "verb": verb, "group": resource.group, "resource": plural, "subresource": subresource,
                 "namespace": at.namespace, "name": at.name,
             } },
         });

@@ -1,17 +1,20 @@
 //! `kubectl lease doctor`.
 
-use futures::{StreamExt as _, stream};
+use std::collections::BTreeMap;
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::candidates::Controller;
 use crate::{
-    cli::Doctor,
+    cli::{Doctor, Manifest},
     cluster::{
         ATTACHMENTS, BUDGETS, CLAIMS, Cluster, DISKS, LEASES, NAMESPACES, NODES, PODS, Query, Resource,
         single::Address,
     },
     domain::{
-        diagnosis::{Elector, Facts, Finding, Level, Right, Seen},
+        diagnosis::{Elector, Facts, Finding, Guard, Level, Right, Seen},
         identity::{self, Identity},
         lease::Lease,
         maintenance,
@@ -32,6 +35,12 @@ const POLICIES: Resource = Resource {
     plural: "validatingadmissionpolicies",
     kind: "ValidatingAdmissionPolicy",
 };
+const BINDINGS: Resource = Resource {
+    group: "admissionregistration.k8s.io",
+    version: "v1",
+    plural: "validatingadmissionpolicybindings",
+    kind: "ValidatingAdmissionPolicyBinding",
+};
 const CANDIDATES: Resource = Resource {
     group: "coordination.k8s.io",
     version: "v1beta1",
@@ -40,7 +49,7 @@ const CANDIDATES: Resource = Resource {
 };
 const EVICTIONS: Resource = Resource { group: "", version: "v1", plural: "pods/eviction", kind: "Eviction" };
 /// How many questions are asked at once.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 16;
 
 /// Where a right has to be.
 #[derive(Clone, Copy)]
@@ -75,6 +84,15 @@ const RIGHTS: [(&str, &[&str], Resource, Place); 20] = [
     ("fence", &["create", "patch"], LEASES, Place::In(maintenance::NAMESPACE)),
 ];
 
+/// Prints what an administrator applies to the cluster.
+pub fn print(manifest: Manifest, printer: &mut Printer) -> Result<ExitCode> {
+    printer.raw(match manifest {
+        Manifest::Rbac => include_str!("../../docs/rbac.yaml"),
+        Manifest::Guard => include_str!("../../docs/guard.yaml"),
+    })?;
+    Ok(ExitCode::Done)
+}
+
 pub async fn run(args: &Doctor, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
     // Whether there is a server at all, and its clock, before everything else is asked at once.
     let version = cluster.version().await;
@@ -82,14 +100,13 @@ pub async fn run(args: &Doctor, cluster: &Cluster, printer: &mut Printer) -> Res
     let system = Query::new(LEASES).namespace(identity::NAMESPACE);
     let (home, operators) =
         (Address::new("", maintenance::NAMESPACE), Address::new("", maintenance::MEDIK8S_NAMESPACE));
-    let guard = Address::new("", GUARD);
     let (candidates, leases, namespace, medik8s, policies, guard, rights) = tokio::join!(
         cluster.lease_candidates(None),
         cluster.list::<Lease>(&system),
         cluster.get::<Value>(NAMESPACES, &home),
         cluster.get::<Value>(NAMESPACES, &operators),
         cluster.serves(POLICIES),
-        cluster.get::<Value>(POLICIES, &guard),
+        guard(cluster),
         rights(cluster),
     );
     let candidates = seen(candidates)?;
@@ -131,7 +148,7 @@ pub async fn run(args: &Doctor, cluster: &Cluster, printer: &mut Printer) -> Res
         priority: priority.map(|native| if native { How::Native } else { How::Pinned }),
         policies: seen(policies)?,
         namespace: there(namespace)?,
-        guard: there(guard)?,
+        guard: seen(guard)?,
         medik8s: there(medik8s)?,
         rights: rights?,
         oddities: cluster.oddities(),
@@ -160,27 +177,67 @@ fn seen<T>(answer: Result<T>) -> Result<Seen<T>> {
     }
 }
 
+/// How the prefix of administrators is guarded: by a policy, and a binding of it that denies.
+async fn guard(cluster: &Cluster) -> Result<Guard> {
+    #[derive(Deserialize)]
+    struct Binding {
+        spec: BindingSpec,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase", default)]
+    #[derive(Default)]
+    struct BindingSpec {
+        policy_name: String,
+        validation_actions: Vec<String>,
+    }
+    let (policy, bindings) = (Address::new("", GUARD), Query::new(BINDINGS));
+    let home = Address::new(maintenance::NAMESPACE, "");
+    let (policy, bindings, yours) = tokio::try_join!(
+        cluster.get::<Value>(POLICIES, &policy),
+        cluster.list::<Binding>(&bindings),
+        cluster.may("administer", LEASES, &home),
+    )?;
+    if policy.is_none() {
+        return Ok(Guard::Absent);
+    }
+    let denies = |spec: &BindingSpec| {
+        spec.policy_name == GUARD && spec.validation_actions.iter().any(|it| it == "Deny")
+    };
+    let bound = bindings.items.iter().any(|binding| denies(&binding.value.spec));
+    Ok(if bound { Guard::InForce { yours } } else { Guard::Unbound })
+}
+
 /// Asks the server about every right that any command needs, each once.
 async fn rights(cluster: &Cluster) -> Result<Vec<Right>> {
-    let questions = RIGHTS.iter().flat_map(|(command, verbs, resource, place)| {
-        verbs.iter().map(move |verb| (*command, *verb, *resource, *place))
-    });
-    let answers: Vec<Result<Right>> = stream::iter(questions)
-        .map(async |(command, verb, resource, place)| {
+    let needed: Vec<_> = RIGHTS
+        .iter()
+        .flat_map(|(command, verbs, resource, place)| {
             let namespace = match place {
-                Place::Everywhere => String::new(),
-                Place::In(namespace) => namespace.to_owned(),
-                Place::Here => cluster.namespace().to_owned(),
+                Place::Everywhere => "",
+                Place::In(namespace) => namespace,
+                Place::Here => cluster.namespace(),
             };
-            let allowed = cluster.may(verb, resource, &Address::new(&namespace, "")).await?;
-            let place = if namespace.is_empty() { String::new() } else { format!(" in {namespace}") };
-            let what = format!("{}{place}", resource.name());
-            Ok(Right { command, verb, what, allowed })
+            verbs.iter().map(move |verb| (*command, *resource, (*verb, resource.name(), namespace)))
         })
-        .buffered(AT_ONCE)
-        .collect()
-        .await;
-    answers.into_iter().collect()
+        .collect();
+    let questions: BTreeMap<_, _> =
+        needed.iter().map(|(_, resource, question)| (question.clone(), *resource)).collect();
+    let answers: BTreeMap<_, bool> = stream::iter(questions)
+        .map(async |(question, resource)| {
+            let (verb, _, namespace) = question;
+            let allowed = cluster.may(verb, resource, &Address::new(namespace, "")).await?;
+            Ok::<_, Error>((question, allowed))
+        })
+        .buffer_unordered(AT_ONCE)
+        .try_collect()
+        .await?;
+    let right = |(command, _, question): (_, Resource, _)| {
+        let allowed = answers[&question];
+        let (verb, name, namespace) = question;
+        let place = if namespace.is_empty() { String::new() } else { format!(" in {namespace}") };
+        Right { command, verb, what: format!("{name}{place}"), allowed }
+    };
+    Ok(needed.into_iter().map(right).collect())
 }
 
 #[derive(Clone)]

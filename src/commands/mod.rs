@@ -16,7 +16,7 @@ mod watching;
 use std::time::Duration;
 
 use crate::{
-    cli::{Cli, Command, DryRun, Write},
+    cli::{Cli, Command, Doctor, DryRun, Write},
     cluster::{
         Cluster, Resource, config,
         single::{Address, Writing},
@@ -29,11 +29,11 @@ use crate::{
 
 /// Runs what was typed.
 pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
-    if let Command::Completion(verb) = &cli.command {
-        return completion::run(verb, printer);
-    }
-    if let Command::ForceDelete(args) = &cli.command {
-        args.check()?;
+    match &cli.command {
+        Command::Completion(verb) => return completion::run(verb, printer),
+        Command::Doctor(Doctor { print: Some(manifest), .. }) => return doctor::print(*manifest, printer),
+        Command::ForceDelete(args) => args.check()?,
+        _ => {}
     }
     // One thread: the program waits for the network, and a pool would cost more to start than a
     // short command takes.
@@ -51,7 +51,7 @@ pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
             Command::Leaders(args) => leaders::run(&args, namespace, &cluster, printer).await,
             Command::Maint(verb) => maint::run(&verb, &cluster, printer).await,
             Command::Completion(verb) => completion::run(&verb, printer),
-            Command::Doctor(args) => doctor::run(&args, &cluster, printer).await,
+            Command::Doctor(args) => Box::pin(doctor::run(&args, &cluster, printer)).await,
             Command::Hold(args) => hold::run(&args, &cluster, printer).await,
             Command::Partitions(args) => partitions::run(&args, namespace, &cluster, printer).await,
             Command::ForceDelete(args) => Box::pin(force_delete::run(&args, &cluster, printer)).await,

@@ -66,6 +66,18 @@ pub enum Elector {
     Wrong(String),
 }
 
+/// What keeps the prefix of administrators for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    Absent,
+    /// The policy is there, but nothing denies by it.
+    Unbound,
+    InForce {
+        /// Whether this user is an administrator.
+        yours: bool,
+    },
+}
+
 /// Everything that was looked at.
 #[derive(Clone, Debug)]
 pub struct Facts {
@@ -80,7 +92,7 @@ pub struct Facts {
     pub priority: Option<How>,
     pub policies: Seen<bool>,
     pub namespace: Seen<bool>,
-    pub guard: Seen<bool>,
+    pub guard: Seen<Guard>,
     pub medik8s: Seen<bool>,
     pub rights: Vec<Right>,
     /// What is odd about the kubeconfig.
@@ -198,25 +210,33 @@ impl Facts {
     }
 
     fn maintenance(&self) -> Finding {
-        let apply = "docs/rbac.yaml has the namespace and roles, docs/guard.yaml the guard".to_owned();
+        let check = "maintenance";
         match (&self.namespace, &self.guard) {
             (Seen::Yes(false), _) => finding(
-                "maintenance",
+                check,
                 Level::Warn,
                 "the namespace kube-node-maintenance is not there yet: the first 'maint acquire' creates it",
-                Some(apply),
+                Some(apply("rbac", "creates it too, with roles")),
             ),
-            (_, Seen::Yes(false)) => finding(
-                "maintenance",
+            (_, Seen::Yes(Guard::Absent)) => finding(
+                check,
                 Level::Warn,
                 "nothing guards the reserved prefix 'kubeadm': whoever may write leases there may take it",
-                Some(apply),
+                Some(apply("guard", "has the server guard it")),
             ),
-            (Seen::Yes(true), Seen::Yes(true)) => {
-                finding("maintenance", Level::Ok, "the namespace is there, and guarded", None)
+            (_, Seen::Yes(Guard::Unbound)) => finding(
+                check,
+                Level::Warn,
+                "the guard of the reserved prefix 'kubeadm' has no binding that denies: it guards nothing",
+                Some(apply("guard", "binds it")),
+            ),
+            (Seen::Yes(true), Seen::Yes(Guard::InForce { yours })) => {
+                let yours = if *yours { "may" } else { "may not" };
+                let message = format!("the namespace is there, and guarded: you {yours} hold with --admin");
+                finding(check, Level::Ok, &message, None)
             }
             _ => finding(
-                "maintenance",
+                check,
                 Level::Warn,
                 "whether the namespace is there and guarded may not be seen",
                 None,
@@ -247,7 +267,9 @@ impl Facts {
                 let message = format!("you may not {}", missing.join("; "));
                 let role = command.split_whitespace().last().unwrap_or(command);
                 let role = format!("kubectl-lease-{}", role.trim_start_matches("set-"));
-                let hint = format!("an administrator can bind {role} of docs/rbac.yaml to you");
+                let hint = format!(
+                    "an administrator can bind {role} to you, of those that 'kubectl lease doctor --print rbac' prints"
+                );
                 finding(&check, Level::Fail, &message, Some(hint))
             })
             .collect()
@@ -264,6 +286,11 @@ impl Facts {
         }
         missing.into_iter().map(|(verbs, what)| format!("{} {what}", verbs.join(", "))).collect()
     }
+}
+
+/// What to type to have the cluster changed.
+fn apply(manifest: &str, what: &str) -> String {
+    format!("'kubectl lease doctor --print {manifest} | kubectl apply -f -' {what}")
 }
 
 fn finding(check: &str, level: Level, message: &str, hint: Option<String>) -> Finding {
@@ -284,7 +311,7 @@ mod tests {
             priority: Some(How::Pinned),
             policies: Seen::Yes(true),
             namespace: Seen::Yes(true),
-            guard: Seen::Yes(true),
+            guard: Seen::Yes(Guard::InForce { yours: true }),
             medik8s: Seen::Yes(false),
             rights: vec![right("apiservers", true), right("hold", true)],
             oddities: Vec::new(),
@@ -305,7 +332,7 @@ mod tests {
     #[test]
     fn each_fact_is_judged() {
         type Change = fn(&mut Facts);
-        let cases: [(Change, &str, Level, &str); 17] = [
+        let cases: [(Change, &str, Level, &str); 19] = [
             (|facts| facts.version = Seen::Yes("v1.30.4".into()), "server", Level::Warn, "older than 1.31"),
             (|facts| facts.version = Seen::Yes("v1.40.0-alpha.1+x".into()), "server", Level::Ok, "v1.40"),
             (|facts| facts.version = Seen::No, "server", Level::Warn, "may not be seen"),
@@ -325,7 +352,14 @@ mod tests {
             (|facts| facts.priority = Some(How::Native), "priority", Level::Ok, "native"),
             (|facts| facts.policies = Seen::Yes(false), "admission policies", Level::Warn, "not served"),
             (|facts| facts.namespace = Seen::Yes(false), "maintenance", Level::Warn, "not there yet"),
-            (|facts| facts.guard = Seen::Yes(false), "maintenance", Level::Warn, "nothing guards"),
+            (|facts| facts.guard = Seen::Yes(Guard::Absent), "maintenance", Level::Warn, "nothing guards"),
+            (|facts| facts.guard = Seen::Yes(Guard::Unbound), "maintenance", Level::Warn, "no binding"),
+            (
+                |facts| facts.guard = Seen::Yes(Guard::InForce { yours: false }),
+                "maintenance",
+                Level::Ok,
+                "may not hold with --admin",
+            ),
             (|facts| facts.medik8s = Seen::Yes(true), "medik8s", Level::Ok, "is here"),
             (
                 |facts| facts.rights[1].allowed = false,

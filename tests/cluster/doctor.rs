@@ -10,6 +10,8 @@ use crate::{
     shared,
 };
 
+const GUARD: &str = "kubectl-lease-maintenance";
+
 fn findings(outcome: &Outcome) -> Vec<(String, String, String)> {
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -22,12 +24,15 @@ fn findings(outcome: &Outcome) -> Vec<(String, String, String)> {
 fn a_cluster_that_has_everything_is_well_and_its_guard_guards() {
     let plane = ControlPlane::start(&Shape::default());
     let plugin = Plugin::new(plane.kubeconfig(User::Admin, 0));
-    let leases = || plane.kubectl(&["get", "leases", "-n", "kube-system", "-o", "name"]);
     let soon = std::time::Duration::from_secs(30);
-    wait_for("the election controller", soon, || leases().contains("leader-election-controller"), leases);
-    let before = plugin.run(&["doctor"]).expect(0).says("docs/guard.yaml");
+    plane.await_elector();
+    let before = plugin.run(&["doctor"]).expect(0).says("kubectl lease doctor --print guard | kubectl");
     assert!(before.stdout.contains("nothing guards the reserved prefix"), "{before:?}");
-    plane.kubectl(&["apply", "-f", concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guard.yaml")]);
+    // What it prints is applied as it says, without a cluster at hand to print it.
+    let nowhere = Plugin::new("/nowhere").run(&["doctor", "--print", "guard"]).expect(0);
+    let guard = plane.folder.join("guard.yaml");
+    std::fs::write(&guard, &nowhere.stdout).unwrap();
+    plane.kubectl(&["apply", "-f", guard.to_str().unwrap()]);
     let after = findings(&plugin.run(&["doctor", "-o", "json"]).expect(0));
     assert!(after.iter().all(|(_, level, _)| level == "ok"), "{after:#?}");
     assert!(
@@ -55,6 +60,14 @@ fn a_cluster_that_has_everything_is_well_and_its_guard_guards() {
     reader.run(&["maint", "release", &node]).expect(0);
     plugin.run(&["maint", "acquire", &node, "--admin"]).expect(0);
     plugin.run(&["maint", "release", &node, "--admin"]).expect(0);
+
+    // A policy that nothing denies by guards nothing.
+    let loose = r#"{"spec":{"validationActions":["Audit"]}}"#;
+    plane.kubectl(&["patch", "validatingadmissionpolicybinding", GUARD, "--type=merge", "-p", loose]);
+    let after = findings(&plugin.run(&["doctor", "-o", "json"]).expect(0));
+    let maintenance = after.iter().find(|(check, ..)| check == "maintenance").unwrap();
+    assert_eq!(maintenance.1, "warn");
+    assert!(maintenance.2.contains("it guards nothing"), "{maintenance:?}");
 }
 
 fn manifest(plane: &ControlPlane, node: &str) -> String {
@@ -80,7 +93,7 @@ fn every_missing_right_is_named() {
         let found = failed.iter().find(|(found, ..)| found == check).unwrap();
         assert!(found.2.contains(missing), "{found:?}");
     }
-    nobody.run(&["doctor"]).expect(4).says("bind kubectl-lease-priority of docs/rbac.yaml to you");
+    nobody.run(&["doctor"]).expect(4).says("bind kubectl-lease-priority to you");
     let admin = Plugin::new(shared().kubeconfig(User::Admin, 0));
     let found = findings(&admin.run(&["doctor", "-o", "json"]).expect(0));
     assert!(found.iter().all(|(_, level, _)| level != "fail"), "{found:#?}");
@@ -126,6 +139,8 @@ fn bash_completes_names_of_the_cluster_through_kubectl() {
     assert!(nodes.lines().any(|line| line.trim() == node), "{nodes}");
     let candidates = tab(&["kubectl", "lease", "candidates", "set-priority", ""]);
     assert!(candidates.contains("cp-1_"), "{candidates}");
+    let again = tab(&["kubectl", "lease", "maint", "acquire", &node, "complete-"]);
+    assert!(!again.contains(&node), "it is named already: {again}");
     let commands = tab(&["kubectl", "lease", "part"]);
     assert!(commands.starts_with("partition"), "{commands}");
 

@@ -310,6 +310,16 @@ impl ControlPlane {
         fs::remove_file(file).unwrap();
     }
 
+    /// Waits until some kube-apiserver runs the controller that elects.
+    pub fn await_elector(&self) {
+        let deadline = Instant::now() + READY_WITHIN;
+        let leases = || self.kubectl(&["get", "leases", "-n", "kube-system", "-o", "name"]);
+        while !leases().contains("leader-election-controller") {
+            assert!(Instant::now() < deadline, "nobody runs the election controller");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
     /// Starts the `n`th kube-apiserver again and waits until it is ready.
     pub fn restart_apiserver(&mut self, n: usize) {
         self.apiservers[n].start();

@@ -58,6 +58,7 @@ fn run() -> ! {
     fs::create_dir_all(folder()).unwrap();
     fs::write(folder().join("pid"), std::process::id().to_string()).unwrap();
     let plane = ControlPlane::start_in(&folder(), &Shape { apiservers: 3, managers: 3, ..Shape::default() });
+    plane.kubectl(&["apply", "-f", concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guard.yaml")]);
     fs::write(folder().join("ready"), plane.assets.display().to_string()).unwrap();
     loop {
         std::thread::park();

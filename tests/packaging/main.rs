@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "../harness/mod.rs"]
+mod harness;
+
 use std::{
     fs,
     io::{BufRead as _, BufReader, Write as _},
@@ -10,6 +13,8 @@ use std::{
     process::{Command, Output},
     thread,
 };
+
+use harness::{ControlPlane, Shape, User};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const RELEASES: &str = "https://github.com/kubectl-lease/kubectl-lease/releases/download";
@@ -145,6 +150,24 @@ fn the_real_krew_installs_upgrades_and_removes_what_make_release_makes() {
     succeed(&mut command("kubectl", &["lease", "completion", "install"]));
     let choices = text(&succeed(&mut command("kubectl", &["__complete", "lease", "maint", "acq"])).stdout);
     assert!(choices.starts_with("acquire"), "{choices}");
+
+    // As an administrator finds it on a cluster that has everything, and somebody without rights.
+    let plane = ControlPlane::start(&Shape::default());
+    let doctor = |user: User, with: &[&str]| {
+        let args = [&["lease", "doctor"], with].concat();
+        command("kubectl", &args).env("KUBECONFIG", plane.kubeconfig(user, 0)).output().unwrap()
+    };
+    let guard = folder.0.join("guard.yaml");
+    fs::write(&guard, doctor(User::Nobody, &["--print", "guard"]).stdout).unwrap();
+    plane.kubectl(&["apply", "-f", guard.to_str().unwrap()]);
+    plane.await_elector();
+    let well = doctor(User::Admin, &["--no-headers"]);
+    assert_eq!(well.status.code(), Some(0), "{well:?}");
+    let lines = text(&well.stdout);
+    assert!(lines.lines().count() > 15 && lines.lines().all(|line| line.contains("   ok   ")), "{lines}");
+    let ill = doctor(User::Nobody, &[]);
+    assert_eq!(ill.status.code(), Some(4), "{ill:?}");
+    assert!(text(&ill.stdout).contains("you may not"), "{ill:?}");
 
     publish(
         &index,
