@@ -3,12 +3,17 @@
 // The comments here are the help texts, where backticks would be printed.
 #![allow(clippy::doc_markdown)]
 
-use std::{collections::BTreeSet, ffi::OsString, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeSet,
+    ffi::{OsStr, OsString},
+    path::PathBuf,
+    time::Duration,
+};
 
 use clap::{
     Args, CommandFactory as _, Parser, Subcommand,
     builder::{OsStringValueParser, TypedValueParser},
-    error::{ContextKind, ContextValue},
+    error::{ContextKind, ContextValue, ErrorKind},
 };
 
 use crate::{
@@ -18,37 +23,29 @@ use crate::{
 
 /// The commands by the questions that they answer, on one screen.
 const OVERVIEW: &str = "\
-Leases for cluster operators: who is alive, who leads, who may touch a node, what is safe to delete
-
-Usage: kubectl lease <COMMAND> [OPTIONS]
+Leases for cluster operators. Usage: kubectl lease COMMAND [OPTIONS]
 
 Which control-plane members are alive?
   apiservers     List the kube-apiservers and whether they are alive
-
 Who leads, who would lead next, and how do I move it?
-  candidates     List the candidates of coordinated elections; explain, set-priority, clear-priority
+  candidates     List candidates; explain, set-priority, clear-priority
   leaders        List every leader-election lease, coordinated or not
-
 May I touch this node now, and how do I keep others off it?
-  maint          Hold nodes for maintenance: acquire, renew, release, status, list, run
+  maint          Hold nodes: acquire, renew, release, status, list, run
   hold           Run a command while holding a lease, any lease
-
 Is it safe to force-delete this pod, and what is safer?
-  partitions     List nodes that stopped heartbeating, and the pods stranded on them
+  partitions     List nodes that stopped heartbeating, and their stranded pods
   force-delete   Force-delete pods after a look at the risk
   fence          Declare a dead node's machine to be off
-
-  doctor         Tell what this cluster and this user can do, and what to enable
+What can I do here?
+  doctor         Tell what this cluster and you can do, and what to enable
   completion     Complete what is typed
-
 Examples:
   kubectl lease candidates --watch
-  kubectl lease maint acquire node-1 --reason 'new disk'
-  kubectl lease maint run node-1 -- kubectl drain node-1
+  kubectl lease maint run node-1 --reason 'new disk' -- kubectl drain node-1
   kubectl lease force-delete pod db-0
-
-'kubectl lease COMMAND --help' has the flags and examples of a command. kubectl's own flags work:
---context, -n, --kubeconfig, --as, --request-timeout and the rest; -V prints the version.";
+'kubectl lease COMMAND --help' has its flags and examples. kubectl's own flags,
+such as --context and -n, work everywhere. -V prints the version.";
 
 const VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
@@ -1091,9 +1088,15 @@ fn candidate_name(name: &str) -> Result<String, String> {
 /// What was typed, or what is wrong with it. A command that is there, but below another one, is pointed
 /// out.
 pub fn parse(typed: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
-    Cli::try_parse_from(words(typed)).map_err(|mut error| {
+    let words = words(typed);
+    Cli::try_parse_from(&words).map_err(|mut error| {
+        let command = Cli::command();
+        if let Some(mistyped) = mistyped_verb(&command, &words)
+            && matches!(error.kind(), ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument)
+        {
+            return mistyped;
+        }
         if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) {
-            let command = Cli::command();
             let above = command.get_subcommands().filter(|above| above.find_subcommand(word).is_some());
             let found: Vec<_> = above.map(|above| format!("{} {word}", above.get_name())).collect();
             if !found.is_empty() && error.get(ContextKind::SuggestedSubcommand).is_none() {
@@ -1102,6 +1105,18 @@ pub fn parse(typed: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> 
         }
         error
     })
+}
+
+/// Where a command takes a name or a verb, as `candidates` does, clap takes a mistyped verb for the name
+/// and complains of what comes after it. What it would say if there were only verbs.
+fn mistyped_verb(command: &clap::Command, words: &[OsString]) -> Option<clap::Error> {
+    let [_, above, verb, ..] = words else { return None };
+    let above = command.find_subcommand(above)?;
+    let mut verbs = clap::Command::new("verbs")
+        .bin_name(format!("kubectl lease {}", above.get_name()))
+        .subcommands(above.get_subcommands().cloned());
+    let error = verbs.try_get_matches_from_mut([OsStr::new("verbs"), verb]).err()?;
+    error.get(ContextKind::SuggestedSubcommand).is_some().then_some(error)
 }
 
 /// The words typed, with `--wait 5m` made `--wait=5m`: the length of the wait is optional, so clap
@@ -1229,6 +1244,12 @@ mod tests {
 
     fn parse(line: &str) -> Result<Cli, clap::Error> {
         Cli::try_parse_from(words(line.split(' ').map(OsString::from)))
+    }
+
+    #[test]
+    fn the_help_fits_on_one_screen() {
+        assert!(OVERVIEW.lines().count() < 24, "and a prompt below it");
+        assert!(OVERVIEW.lines().all(|line| line.chars().count() <= 80));
     }
 
     #[test]
