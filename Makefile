@@ -40,9 +40,9 @@ lint: ## Formatting and clippy
 
 # For another target than this machine's own: make release TARGET=x86_64-unknown-linux-musl
 release: ## The archive for this machine and krew's manifest for it, in dist/
-	@$(CARGO) build --locked --release --bin kubectl-lease $(if $(TARGET),--target $(TARGET))
-	@target=$(or $(TARGET),$$(rustc -vV | sed -n 's/^host: //p')) && rm -rf dist && \
-	 packaging/archive target/$(if $(TARGET),$(TARGET)/)release/kubectl-lease "$$target" dist && \
+	@target=$(or $(TARGET),$$(rustc -vV | sed -n 's/^host: //p')) && \
+	 binary=$$(packaging/binary "$$target") && rm -rf dist && \
+	 packaging/archive "$$binary" "$$target" dist && \
 	 packaging/manifest dist >dist/lease.yaml && echo dist/lease.yaml
 
 release-all: ## The archives for every platform that can be built here
