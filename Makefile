@@ -23,7 +23,8 @@ sandbox-down: ## End the control plane of `make sandbox`
 
 # More at once than there are cores: most of them wait, for leases to run out and leaders to change.
 test: ## All tests, those on a real control plane included
-	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-3} $(CARGO) test --locked --lib --bins --tests
+	@assets="$(ASSETS)" && oldest=$$(tests/control-plane/build oldest) && \
+	 KUBEBUILDER_ASSETS="$$assets" KUBEBUILDER_ASSETS_OLDEST="$$oldest" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-3} $(CARGO) test --locked --lib --bins --tests
 
 generate: ## The files that are made from the help texts: completions, man pages, README
 	@GENERATE=overwrite $(CARGO) test --locked --test cli generated

@@ -1,6 +1,18 @@
-//! Which commit this is, for `--version`.
+//! Which commit this is, and which releases of Kubernetes it is tested on, for `--version`.
 
 use std::process::Command;
+
+/// A folder for each release that the tests run on.
+const RELEASES: &str = "tests/control-plane";
+
+fn tested() -> Vec<String> {
+    let folders = std::fs::read_dir(RELEASES).into_iter().flatten().flatten();
+    let names = folders.map(|folder| folder.file_name().to_string_lossy().into_owned());
+    let mut releases: Vec<_> = names.filter_map(|name| Some(name.strip_prefix('v')?.to_owned())).collect();
+    let numbers = |release: &String| -> Vec<u32> { release.split('.').flat_map(str::parse).collect() };
+    releases.sort_by_key(numbers);
+    releases
+}
 
 fn main() {
     let git = |args: &[&str]| {
@@ -10,7 +22,9 @@ fn main() {
     // From a source archive there is none.
     let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|| "unknown".to_owned());
     println!("cargo:rustc-env=KUBECTL_LEASE_COMMIT={commit}");
+    println!("cargo:rustc-env=KUBECTL_LEASE_TESTED={}", tested().join(" and "));
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed={RELEASES}");
     for path in ["HEAD", "logs/HEAD"] {
         if let Some(path) = git(&["rev-parse", "--git-path", path]) {
             println!("cargo:rerun-if-changed={path}");

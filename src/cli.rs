@@ -51,7 +51,9 @@ const VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     " (",
     env!("KUBECTL_LEASE_COMMIT"),
-    "; for Kubernetes 1.31 and later, tested on 1.37.1)"
+    "; for Kubernetes 1.31 and later, tested on ",
+    env!("KUBECTL_LEASE_TESTED"),
+    ")"
 );
 
 /// Leases for cluster operators: who is alive, who leads, who may touch a node, what is safe to delete
@@ -1247,12 +1249,6 @@ mod tests {
     }
 
     #[test]
-    fn the_help_fits_on_one_screen() {
-        assert!(OVERVIEW.lines().count() < 24, "and a prompt below it");
-        assert!(OVERVIEW.lines().all(|line| line.chars().count() <= 80));
-    }
-
-    #[test]
     fn a_wait_may_have_a_length_or_none() {
         let wait = |line: &str| match parse(line).unwrap().command {
             Command::Maint(Maint::Acquire(args)) => (args.wait.wait, args.nodes.nodes),
@@ -1366,9 +1362,8 @@ mod tests {
             let line = format!("\n  {} ", command.get_name());
             assert!(OVERVIEW.contains(&line), "{line}");
         }
-        assert!(OVERVIEW.lines().count() <= 40);
-        assert!(OVERVIEW.lines().all(|line| line.chars().count() <= 100));
-        assert!(VERSION.contains(crate::domain::diagnosis::TESTED));
+        assert!(OVERVIEW.lines().count() < 24, "and a prompt below it");
+        assert!(OVERVIEW.lines().all(|line| line.chars().count() <= 80));
     }
 
     #[test]

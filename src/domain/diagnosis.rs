@@ -10,7 +10,7 @@ use super::{duration::age, election::NO_COORDINATION, priority::How, time::SKEW_
 /// The oldest minor release that this is made for.
 const OLDEST_MINOR: u32 = 31;
 /// The releases that the tests run on.
-pub const TESTED: &str = "1.37.1";
+const TESTED: &str = env!("KUBECTL_LEASE_TESTED");
 
 /// How well something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

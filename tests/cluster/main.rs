@@ -19,6 +19,7 @@ mod hold;
 mod leaders;
 mod maint;
 mod native;
+mod oldest;
 mod pods;
 mod served;
 mod watch;

@@ -32,9 +32,18 @@ const CONTROLLERS: &str = "namespace-controller,serviceaccount-controller,garbag
     statefulset-controller,replicaset-controller,pod-garbage-collector-controller,\
     node-lifecycle-controller,taint-eviction-controller,disruption-controller";
 
+/// Of which Kubernetes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    Newest,
+    /// The oldest that this is made for.
+    Oldest,
+}
+
 /// What to start.
 #[derive(Clone, Debug)]
 pub struct Shape {
+    pub release: Release,
     pub apiservers: usize,
     pub managers: usize,
     /// The kube-controller-managers are started by the test.
@@ -48,6 +57,7 @@ pub struct Shape {
 impl Default for Shape {
     fn default() -> Self {
         Self {
+            release: Release::Newest,
             apiservers: 1,
             managers: 0,
             managers_wait: false,
@@ -155,7 +165,7 @@ impl ControlPlane {
     }
 
     pub fn start_in(folder: &Path, shape: &Shape) -> Self {
-        let assets = assets();
+        let assets = assets(shape.release);
         fs::create_dir_all(folder).unwrap();
         let folder = folder.canonicalize().unwrap();
         let guardian = guard(&folder);
@@ -557,9 +567,15 @@ pub fn guard(folder: &Path) -> Child {
 }
 
 /// The folder with the binaries, built where they are missing.
-fn assets() -> PathBuf {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/control-plane/build");
-    let output = Command::new(script).stderr(Stdio::inherit()).output().unwrap();
+fn assets(release: Release) -> PathBuf {
+    let mut script = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/control-plane/build"));
+    if release == Release::Oldest {
+        script.arg("oldest");
+        if let Some(built) = std::env::var_os("KUBEBUILDER_ASSETS_OLDEST") {
+            script.env("KUBEBUILDER_ASSETS", built);
+        }
+    }
+    let output = script.stderr(Stdio::inherit()).output().unwrap();
     assert!(output.status.success(), "the control plane could not be built");
     PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
 }
