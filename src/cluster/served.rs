@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 
+use futures::future::try_join_all;
 use serde::Deserialize;
 
 use super::{Cluster, Query, Resource};
@@ -79,6 +80,13 @@ impl Cluster {
             self.list::<Any>(&query).await
         };
         Ok(self.in_best_version(probe).await?.map(|(resource, _)| resource))
+    }
+
+    /// The same by the server's discovery, for those too who may not list them.
+    pub async fn discovered_candidates(&self) -> Result<Option<Resource>> {
+        let versions = [STABLE, LIKELY, OTHERWISE[0], OTHERWISE[1]];
+        let served = try_join_all(versions.iter().map(|resource| self.serves(*resource))).await?;
+        Ok(versions.into_iter().zip(served).find_map(|(resource, served)| served.then_some(resource)))
     }
 
     /// What `ask` gets from the best version of the resource that this server serves.

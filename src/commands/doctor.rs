@@ -101,7 +101,7 @@ pub async fn run(args: &Doctor, cluster: &Cluster, printer: &mut Printer) -> Res
     let (home, operators) =
         (Address::new("", maintenance::NAMESPACE), Address::new("", maintenance::MEDIK8S_NAMESPACE));
     let (candidates, leases, namespace, medik8s, policies, guard, rights) = tokio::join!(
-        cluster.lease_candidates(None),
+        cluster.discovered_candidates(),
         cluster.list::<Lease>(&system),
         cluster.get::<Value>(NAMESPACES, &home),
         cluster.get::<Value>(NAMESPACES, &operators),
@@ -158,10 +158,10 @@ pub async fn run(args: &Doctor, cluster: &Cluster, printer: &mut Printer) -> Res
     cluster.take_skew();
     printer.listing(&findings, args.output, !args.no_headers, now)?;
     if matches!(args.output, Format::Table | Format::Wide) {
-        for Row(finding) in findings.iter().filter(|Row(finding)| finding.level != Level::Ok) {
-            if let Some(hint) = &finding.hint {
-                printer.note(&format!("{}: {hint}", finding.check));
-            }
+        let mut hints: Vec<String> = findings.iter().filter_map(|Row(finding)| finding.advice()).collect();
+        hints.dedup();
+        for hint in &hints {
+            printer.note(hint);
         }
     }
     let failed = findings.iter().any(|Row(finding)| finding.level == Level::Fail);

@@ -12,6 +12,10 @@ const OLDEST_MINOR: u32 = 31;
 /// The releases that the tests run on.
 const TESTED: &str = env!("KUBECTL_LEASE_TESTED");
 
+/// What to do where rights are missing.
+const ROLES: &str =
+    "an administrator can bind these roles to you, which 'kubectl lease doctor --print rbac' prints";
+
 /// How well something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -38,6 +42,14 @@ pub struct Finding {
     pub level: Level,
     pub message: String,
     pub hint: Option<String>,
+}
+
+impl Finding {
+    /// What to do about it, said in the same words for all findings of a kind.
+    pub fn advice(&self) -> Option<String> {
+        let kind = self.check.split_once(" for ").map_or(&*self.check, |(kind, _)| kind);
+        self.hint.as_ref().map(|hint| format!("{kind}: {hint}"))
+    }
 }
 
 /// What can be known of something: it may not be looked at, or looking failed.
@@ -264,13 +276,9 @@ impl Facts {
                 if missing.is_empty() {
                     return finding(&check, Level::Ok, "all there", None);
                 }
-                let message = format!("you may not {}", missing.join("; "));
-                let role = command.split_whitespace().last().unwrap_or(command);
-                let role = format!("kubectl-lease-{}", role.trim_start_matches("set-"));
-                let hint = format!(
-                    "an administrator can bind {role} to you, of those that 'kubectl lease doctor --print rbac' prints"
-                );
-                finding(&check, Level::Fail, &message, Some(hint))
+                let role = command.split_whitespace().last().unwrap_or(command).trim_start_matches("set-");
+                let message = format!("you may not {} (role kubectl-lease-{role})", missing.join("; "));
+                finding(&check, Level::Fail, &message, Some(ROLES.to_owned()))
             })
             .collect()
     }

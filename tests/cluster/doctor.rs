@@ -93,7 +93,11 @@ fn every_missing_right_is_named() {
         let found = failed.iter().find(|(found, ..)| found == check).unwrap();
         assert!(found.2.contains(missing), "{found:?}");
     }
-    nobody.run(&["doctor"]).expect(4).says("bind kubectl-lease-priority to you");
+    let advice = "rights: an administrator can bind these roles to you";
+    let outcome = nobody.run(&["doctor"]).expect(4).says(advice);
+    assert_eq!(outcome.stderr.matches(advice).count(), 1, "said once: {outcome:?}");
+    assert!(outcome.stdout.contains("(role kubectl-lease-priority)"), "{outcome:?}");
+    assert!(outcome.stdout.contains("served as v1beta1"), "everybody may see what is served: {outcome:?}");
     let admin = Plugin::new(shared().kubeconfig(User::Admin, 0));
     let found = findings(&admin.run(&["doctor", "-o", "json"]).expect(0));
     assert!(found.iter().all(|(_, level, _)| level != "fail"), "{found:#?}");
