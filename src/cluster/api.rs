@@ -87,8 +87,8 @@ pub struct Query {
     pub limit: Option<u32>,
     /// Only the metadata of each, which is all that some need of large objects.
     pub metadata_only: bool,
-    /// Where reading is not allowed, it is as if there were none.
-    pub optional: bool,
+    /// Where reading is not allowed, it is as if there were none, and this is said, if it is anything.
+    pub optional: Option<&'static str>,
     /// In pages of this many, so that a large list never is in memory as a whole.
     pub page: Option<u32>,
     /// Without the text of each object: what is shown of them is derived.
@@ -107,7 +107,7 @@ impl Query {
             fields: None,
             limit: None,
             metadata_only: false,
-            optional: false,
+            optional: None,
             page: None,
             bare: false,
         }
@@ -135,8 +135,8 @@ impl Query {
     }
 
     #[must_use]
-    pub fn optional(self) -> Self {
-        Self { optional: true, ..self }
+    pub fn optional(self, said: &'static str) -> Self {
+        Self { optional: Some(said), ..self }
     }
 
     #[must_use]
@@ -197,7 +197,11 @@ impl Cluster {
         match self.pages(query, &keep).await {
             // The list went on for so long that its beginning was forgotten: once more.
             Err(Error::Api { code: 410, .. }) if query.page.is_some() => self.pages(query, &keep).await,
-            Err(Error::Forbidden { .. }) if query.optional => Ok(List::default()),
+            Err(error @ Error::Forbidden { .. }) => {
+                let said = query.optional.ok_or(error)?;
+                self.remark(said);
+                Ok(List::default())
+            }
             list => list,
         }
     }

@@ -142,6 +142,13 @@ impl Cluster {
         (!self.skew_told.swap(true, Ordering::Relaxed)).then_some(offset)
     }
 
+    /// Notes something that belongs among the warnings.
+    pub fn remark(&self, text: &str) {
+        if !text.is_empty() {
+            lock(&self.warnings).insert(text.to_owned());
+        }
+    }
+
     /// The warnings that the server sent and nobody has taken yet.
     pub fn take_warnings(&self) -> BTreeSet<String> {
         std::mem::take(&mut lock(&self.warnings))

@@ -15,9 +15,9 @@ use super::{
     maint::{
         claims,
         run::{RELEASE, term},
-        take_all, targets, warn_unseen, who,
+        take_all, targets, who,
     },
-    watching, writing,
+    tell_remarks, watching, writing,
 };
 use crate::{
     cli::{self, DryRun, Fence},
@@ -80,7 +80,7 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
         // What is held already is gone on under, and not ours to release.
         return under(args, &seen, &[], &who.to_string(), cluster, printer).await;
     }
-    warn_unseen(&targets, printer);
+    tell_remarks(cluster, printer);
     let what = if args.undo { "unfencing" } else { "fencing" };
     let reason = args.reason.as_ref().map_or_else(|| what.to_owned(), |reason| format!("{what}: {reason}"));
     let claims = claims(targets, &args.taking, |target| Claim {

@@ -57,9 +57,7 @@ pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
             Command::ForceDelete(args) => Box::pin(force_delete::run(&args, &cluster, printer)).await,
             Command::Fence(args) => fence::run(&args, &cluster, printer).await,
         };
-        for remark in remarks(&cluster) {
-            printer.warn(&remark);
-        }
+        tell_remarks(&cluster, printer);
         exit
     });
     // Not waiting for a name look-up that may still be under way.
@@ -136,6 +134,13 @@ fn hangups_are_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
+}
+
+/// Gives the warnings so far, such as of what could not be seen, before somebody relies on the rest.
+fn tell_remarks(cluster: &Cluster, printer: &mut Printer) {
+    for remark in remarks(cluster) {
+        printer.warn(&remark);
+    }
 }
 
 /// What the server's answers said beside the matter, as far as it was not yet told.

@@ -8,7 +8,7 @@ use futures::{StreamExt as _, stream};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    AT_ONCE, Target, blocked, dry_run_note, holding, targets, unrenewed_seconds, warn_unseen, who, writing,
+    AT_ONCE, Target, blocked, dry_run_note, holding, targets, tell_remarks, unrenewed_seconds, who, writing,
 };
 use crate::{
     cli::{self, Acquire, DryRun},
@@ -36,7 +36,7 @@ pub async fn run(args: &Acquire, cluster: &Cluster, printer: &mut Printer) -> Re
     let seconds = unrenewed_seconds(args.duration, args.admin)?;
     let (who, targets) =
         tokio::try_join!(who(&args.identity, args.admin, cluster), targets(&args.nodes, cluster))?;
-    warn_unseen(&targets, printer);
+    tell_remarks(cluster, printer);
     let claims = claims(targets, &args.taking, |target| Claim {
         at: Address::new(maintenance::NAMESPACE, &target.node.name),
         who: who.clone(),

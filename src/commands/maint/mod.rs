@@ -26,7 +26,7 @@ use crate::{
     output::Printer,
 };
 
-use super::{dry_run_note, writing};
+use super::{dry_run_note, tell_remarks, writing};
 pub use acquire::{claims, take_all, wait_for};
 
 /// How many leases are written at once.
@@ -72,19 +72,10 @@ pub struct Target {
     pub node: Metadata,
     pub lease: Option<Object<Lease>>,
     pub medik8s: Option<String>,
-    /// Whether we were allowed to see medik8s' leases.
-    pub medik8s_seen: bool,
 }
 
-/// Says what was not seen, to somebody who is about to rely on it.
-pub fn warn_unseen(targets: &[Target], printer: &mut Printer) {
-    if targets.iter().any(|target| !target.medik8s_seen) {
-        printer.warn(&format!(
-            "you may not read the leases in {}: if medik8s works in this cluster, it may be at work on this node",
-            maintenance::MEDIK8S_NAMESPACE
-        ));
-    }
-}
+/// Said to who may not see medik8s' leases.
+const UNSEEN: &str = "you may not read the leases in medik8s-leases: if medik8s works in this cluster, it may be at work on a node";
 
 /// The nodes that are meant, with all that is known of them, by name.
 pub async fn targets(which: &cli::Nodes, cluster: &Cluster) -> Result<Vec<Target>> {
@@ -110,11 +101,7 @@ pub async fn targets(which: &cli::Nodes, cluster: &Cluster) -> Result<Vec<Target
     let mut targets: Vec<Target> = nodes
         .into_iter()
         .filter(|node| names.is_empty() || names.contains(&node.name))
-        .map(|node| Target {
-            // An answer without a version is that of somebody who may not ask.
-            medik8s_seen: !medik8s.resource_version.is_empty(),
-            ..target(node, &leases.items, &medik8s.items, now)
-        })
+        .map(|node| target(node, &leases.items, &medik8s.items, now))
         .collect();
     targets.sort_by(|a, b| a.node.name.cmp(&b.node.name));
     let missing: Vec<_> =
@@ -141,16 +128,18 @@ async fn one_target(name: &str, cluster: &Cluster) -> Result<Target> {
         let at = Address::new(maintenance::MEDIK8S_NAMESPACE, maintenance::medik8s_name(name));
         match cluster.lease(&at).await {
             // Whoever may not see them has to do without.
-            Err(Error::Forbidden { .. }) => Ok((None, false)),
-            lease => lease.map(|lease| (lease, true)),
+            Err(Error::Forbidden { .. }) => {
+                cluster.remark(UNSEEN);
+                Ok(None)
+            }
+            lease => lease,
         }
     };
     let at = Address::new(maintenance::NAMESPACE, name);
-    let (node, lease, (medik8s, medik8s_seen)) =
-        tokio::try_join!(cluster.node(name), cluster.lease(&at), medik8s)?;
+    let (node, lease, medik8s) = tokio::try_join!(cluster.node(name), cluster.lease(&at), medik8s)?;
     let medik8s: Vec<_> = medik8s.into_iter().collect();
     let leases: Vec<_> = lease.into_iter().collect();
-    Ok(Target { medik8s_seen, ..target(node, &leases, &medik8s, cluster.server_time()) })
+    Ok(target(node, &leases, &medik8s, cluster.server_time()))
 }
 
 fn target(node: Metadata, leases: &[Object<Lease>], medik8s: &[Object<Lease>], now: ServerTime) -> Target {
@@ -160,7 +149,6 @@ fn target(node: Metadata, leases: &[Object<Lease>], medik8s: &[Object<Lease>], n
     let medik8s = find(medik8s, &maintenance::medik8s_name(&node.name));
     Target {
         lease: find(leases, &node.name),
-        medik8s_seen: true,
         medik8s: medik8s.and_then(|lease| maintenance::medik8s_holder(&lease.value, now).map(str::to_owned)),
         node,
     }
@@ -175,7 +163,7 @@ fn leases() -> Query {
 }
 
 fn medik8s_leases() -> Query {
-    Query::new(LEASES).namespace(maintenance::MEDIK8S_NAMESPACE).optional()
+    Query::new(LEASES).namespace(maintenance::MEDIK8S_NAMESPACE).optional(UNSEEN)
 }
 
 /// The seconds of a lease that nobody renews.

@@ -1,6 +1,6 @@
 use std::{ffi::OsString, sync::Arc, time::Duration};
 
-use super::{acquire::claims, blocked, take_all, targets, warn_unseen, who};
+use super::{acquire::claims, blocked, take_all, targets, tell_remarks, who};
 use crate::{
     cli::Run,
     cluster::{
@@ -31,7 +31,7 @@ pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result
         }
     }
     let who = if args.identity.holder.is_some() { who } else { who.unique(&term()) };
-    warn_unseen(&targets, printer);
+    tell_remarks(cluster, printer);
     let claims = claims(targets, &args.taking, |target| Claim {
         at: Address::new(maintenance::NAMESPACE, &target.node.name),
         who: who.clone(),
