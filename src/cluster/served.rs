@@ -131,7 +131,14 @@ impl Cluster {
 
     /// The server's release, such as `v1.37.1`.
     pub async fn version(&self) -> Result<String> {
-        Ok(self.read::<Release>("/version").await?.git_version)
+        let version = self.read::<Release>("/version").await?.git_version;
+        if version.is_empty() {
+            return Err(Error::Kubeconfig {
+                message: format!("{} does not answer as a kube-apiserver does", self.server),
+                hint: Some("'kubectl config view --minify' shows the address that is used".into()),
+            });
+        }
+        Ok(version)
     }
 
     /// Whether the spec of a resource has a field, by the schema that the server publishes.

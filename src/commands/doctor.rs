@@ -1,25 +1,22 @@
 //! `kubectl lease doctor`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::candidates::Controller;
 use crate::{
     cli::{Doctor, Manifest},
-    cluster::{
-        ATTACHMENTS, BUDGETS, CLAIMS, Cluster, DISKS, LEASES, NAMESPACES, NODES, PODS, Query, Resource,
-        single::Address,
-    },
+    cluster::{Cluster, LEASES, NAMESPACES, Query, Resource, single::Address},
     domain::{
-        diagnosis::{Elector, Facts, Finding, Guard, Level, Right, Seen},
+        diagnosis::{Elector, Facts, Finding, Guard, Level, Seen, Unseen},
+        guard,
         identity::{self, Identity},
         lease::Lease,
         maintenance,
-        node::HEARTBEATS,
         priority::How,
+        rights::{Need, needs},
         time::ServerTime,
     },
     error::{Error, Result},
@@ -27,8 +24,6 @@ use crate::{
     output::{Cell, Change, Format, Item, Printer, Tone},
 };
 
-/// The guard of `docs/guard.yaml`.
-const GUARD: &str = "kubectl-lease-maintenance";
 const POLICIES: Resource = Resource {
     group: "admissionregistration.k8s.io",
     version: "v1",
@@ -36,208 +31,174 @@ const POLICIES: Resource = Resource {
     kind: "ValidatingAdmissionPolicy",
 };
 const BINDINGS: Resource = Resource {
-    group: "admissionregistration.k8s.io",
-    version: "v1",
     plural: "validatingadmissionpolicybindings",
     kind: "ValidatingAdmissionPolicyBinding",
+    ..POLICIES
 };
-const CANDIDATES: Resource = Resource {
-    group: "coordination.k8s.io",
-    version: "v1beta1",
-    plural: "leasecandidates",
-    kind: "LeaseCandidate",
-};
-const EVICTIONS: Resource = Resource { group: "", version: "v1", plural: "pods/eviction", kind: "Eviction" };
+/// Whoever may do this may do anything.
+const ANYTHING: Resource = Resource { group: "*", version: "", plural: "*", kind: "" };
 /// How many questions are asked at once.
 const AT_ONCE: usize = 16;
-
-/// Where a right has to be.
-#[derive(Clone, Copy)]
-enum Place {
-    Everywhere,
-    In(&'static str),
-    /// In the namespace of `-n` or of the context.
-    Here,
-}
-
-/// What each command needs, as `docs/rbac.yaml` grants it.
-const RIGHTS: [(&str, &[&str], Resource, Place); 20] = [
-    ("apiservers", &["list", "watch"], LEASES, Place::In(identity::NAMESPACE)),
-    ("candidates", &["list", "watch"], CANDIDATES, Place::Everywhere),
-    ("candidates", &["list", "watch"], LEASES, Place::Everywhere),
-    ("candidates set-priority", &["patch"], CANDIDATES, Place::Everywhere),
-    ("leaders", &["list", "watch"], LEASES, Place::Everywhere),
-    ("maint", &["get", "list", "watch"], NODES, Place::Everywhere),
-    ("maint", &["get", "list", "watch", "create", "patch"], LEASES, Place::In(maintenance::NAMESPACE)),
-    ("hold", &["get", "list", "watch", "create", "patch"], LEASES, Place::Here),
-    ("partitions", &["list", "watch"], NODES, Place::Everywhere),
-    ("partitions", &["list", "watch"], PODS, Place::Everywhere),
-    ("partitions", &["list", "watch"], LEASES, Place::In(HEARTBEATS)),
-    ("partitions", &["list"], CLAIMS, Place::Everywhere),
-    ("partitions", &["list"], DISKS, Place::Everywhere),
-    ("partitions", &["list"], ATTACHMENTS, Place::Everywhere),
-    ("partitions", &["list"], BUDGETS, Place::Everywhere),
-    ("force-delete", &["get", "list", "delete"], PODS, Place::Here),
-    ("force-delete", &["create"], EVICTIONS, Place::Here),
-    ("fence", &["get", "patch"], NODES, Place::Everywhere),
-    ("fence", &["get"], LEASES, Place::In(HEARTBEATS)),
-    ("fence", &["create", "patch"], LEASES, Place::In(maintenance::NAMESPACE)),
-];
 
 /// Prints what an administrator applies to the cluster.
 pub fn print(manifest: Manifest, printer: &mut Printer) -> Result<ExitCode> {
     printer.raw(match manifest {
         Manifest::Rbac => include_str!("../../docs/rbac.yaml"),
-        Manifest::Guard => include_str!("../../docs/guard.yaml"),
+        Manifest::Guard => guard::MANIFEST,
     })?;
     Ok(ExitCode::Done)
 }
 
-pub async fn run(args: &Doctor, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+pub async fn run(
+    args: &Doctor,
+    typed: Option<&str>,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<ExitCode> {
     // Whether there is a server at all, and its clock, before everything else is asked at once.
-    let version = cluster.version().await;
-    let version = seen(version)?;
+    let version = match cluster.version().await {
+        Err(error @ (Error::Forbidden { .. } | Error::Api { .. })) => seen(Err(error)),
+        version => Ok(version?),
+    };
+    let current = cluster.namespace();
     let system = Query::new(LEASES).namespace(identity::NAMESPACE);
-    let (home, operators) =
-        (Address::new("", maintenance::NAMESPACE), Address::new("", maintenance::MEDIK8S_NAMESPACE));
-    let (candidates, leases, namespace, medik8s, policies, guard, rights) = tokio::join!(
-        cluster.discovered_candidates(),
+    let (home, medik8s) = (maintenance::NAMESPACE, maintenance::MEDIK8S_NAMESPACE);
+    let (candidates, leases, home, medik8s, namespace, policies, guard, rights, user) = tokio::join!(
+        candidates(cluster),
         cluster.list::<Lease>(&system),
-        cluster.get::<Value>(NAMESPACES, &home),
-        cluster.get::<Value>(NAMESPACES, &operators),
+        is_there(home, cluster),
+        is_there(medik8s, cluster),
+        is_there(current, cluster),
         cluster.serves(POLICIES),
-        guard(cluster),
-        rights(cluster),
+        look_at_guard(cluster),
+        rights(typed, cluster),
+        cluster.whoami(),
     );
-    let candidates = seen(candidates)?;
-    let priority = match candidates {
-        Seen::Yes(Some(resource)) => cluster.schema_has(resource, "priority").await.ok(),
-        _ => None,
-    };
     let now = cluster.server_time();
-    let there = |found: Result<Option<crate::cluster::Object<Value>>>| -> Result<Seen<bool>> {
-        Ok(match seen(found)? {
-            Seen::Yes(found) => Seen::Yes(found.is_some()),
-            Seen::No => Seen::No,
-        })
-    };
-    let leases = seen(leases)?;
+    let (candidates, priority) = candidates;
+    let leases = seen(leases);
+    let identities = leases.as_ref().map_err(Clone::clone).map(|leases| {
+        let all: Vec<_> =
+            leases.items.iter().filter_map(|lease| Identity::from_lease(&lease.value, now)).collect();
+        (all.iter().filter(|it| it.state == identity::State::Alive).count(), all.len())
+    });
+    let elector = leases.as_ref().map_err(Clone::clone).map(|leases| {
+        let controller = Controller::among(leases.items.iter().map(|lease| &*lease.value), now);
+        controller.wrong().map_or(Elector::Alive, Elector::Wrong)
+    });
     let facts = Facts {
         version,
         offset: cluster.clock_offset(),
-        identities: match &leases {
-            Seen::No => Seen::No,
-            Seen::Yes(leases) => {
-                let all: Vec<_> =
-                    leases.items.iter().filter_map(|lease| Identity::from_lease(&lease.value, now)).collect();
-                let alive = all.iter().filter(|it| it.state == identity::State::Alive).count();
-                Seen::Yes((alive, all.len()))
-            }
-        },
-        elector: match &leases {
-            Seen::No => Seen::No,
-            Seen::Yes(leases) => {
-                let controller = Controller::among(leases.items.iter().map(|lease| &*lease.value), now);
-                Seen::Yes(controller.wrong().map_or(Elector::Alive, Elector::Wrong))
-            }
-        },
-        candidates: match candidates {
-            Seen::No => Seen::No,
-            Seen::Yes(served) => Seen::Yes(served.map(|resource| resource.version)),
-        },
-        priority: priority.map(|native| if native { How::Native } else { How::Pinned }),
-        policies: seen(policies)?,
-        namespace: there(namespace)?,
-        guard: seen(guard)?,
-        medik8s: there(medik8s)?,
-        rights: rights?,
         oddities: cluster.oddities(),
+        identities,
+        candidates,
+        elector,
+        priority,
+        policies: seen(policies),
+        home: seen(home),
+        guard: seen(guard),
+        medik8s: seen(medik8s),
+        namespace: seen(namespace),
+        rights: seen(rights),
+        user: user.unwrap_or_else(|_| "YOU".to_owned()),
+        typed: typed.map(str::to_owned),
+        current: current.to_owned(),
     };
-    let findings: Vec<Row> = facts.findings().into_iter().map(Row).collect();
-    // Said above all in the line of its own.
+    // Said in lines of their own.
     cluster.take_skew();
+    cluster.take_warnings();
+    let findings: Vec<Row> = facts.findings().into_iter().map(Row).collect();
     printer.listing(&findings, args.output, !args.no_headers, now)?;
     if matches!(args.output, Format::Table | Format::Wide) {
-        let mut hints: Vec<String> = findings.iter().filter_map(|Row(finding)| finding.advice()).collect();
-        hints.dedup();
-        for hint in &hints {
-            printer.note(hint);
-        }
+        advise(&findings, printer);
     }
     let failed = findings.iter().any(|Row(finding)| finding.level == Level::Fail);
     Ok(if failed { ExitCode::Held } else { ExitCode::Done })
 }
 
-/// What may not be seen is a finding; that there is nobody to ask is an error.
-fn seen<T>(answer: Result<T>) -> Result<Seen<T>> {
-    match answer {
-        Ok(answer) => Ok(Seen::Yes(answer)),
-        Err(Error::Forbidden { .. } | Error::NotServed { .. }) => Ok(Seen::No),
-        Err(error) => Err(error),
+/// Says what to do, each thing once.
+fn advise(findings: &[Row], printer: &mut Printer) {
+    let mut told: Vec<&str> = Vec::new();
+    for Row(finding) in findings {
+        if let Some(hint) = finding.hint.as_deref().filter(|hint| !told.contains(hint)) {
+            printer.note(&format!("{}: {hint}", finding.check));
+            told.push(hint);
+        }
+    }
+    let mut grants: Vec<&str> = Vec::new();
+    for grant in findings.iter().flat_map(|Row(finding)| &finding.grants) {
+        if !grants.contains(&grant.as_str()) {
+            grants.push(grant);
+        }
+    }
+    if !grants.is_empty() {
+        printer.note("rights: an administrator can grant them with these, as far as you want them");
+        printer.note("  kubectl lease doctor --print rbac | kubectl apply -f -");
+        for grant in grants {
+            printer.note(&format!("  {grant}"));
+        }
     }
 }
 
-/// How the prefix of administrators is guarded: by a policy, and a binding of it that denies.
-async fn guard(cluster: &Cluster) -> Result<Guard> {
-    #[derive(Deserialize)]
-    struct Binding {
-        spec: BindingSpec,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase", default)]
-    #[derive(Default)]
-    struct BindingSpec {
-        policy_name: String,
-        validation_actions: Vec<String>,
-    }
-    let (policy, bindings) = (Address::new("", GUARD), Query::new(BINDINGS));
+/// What could not be looked at is a finding, and hinders no other.
+fn seen<T>(answer: Result<T>) -> Seen<T> {
+    answer.map_err(|error| match error {
+        Error::Forbidden { .. } => Unseen::Forbidden,
+        error => Unseen::Failed(error.to_string()),
+    })
+}
+
+/// In which version candidates are served, and how they get a priority.
+async fn candidates(cluster: &Cluster) -> (Seen<Option<&'static str>>, Seen<How>) {
+    let served = match cluster.discovered_candidates().await {
+        Ok(Some(resource)) => resource,
+        answer => return (seen(answer.map(|_| None)), Ok(How::Pinned)),
+    };
+    let native = seen(cluster.schema_has(served, "priority").await);
+    (Ok(Some(served.version)), native.map(|native| if native { How::Native } else { How::Pinned }))
+}
+
+async fn is_there(namespace: &str, cluster: &Cluster) -> Result<bool> {
+    let found = cluster.get::<Value>(NAMESPACES, &Address::new("", namespace)).await?;
+    Ok(found.is_some_and(|found| found.value["kind"] == "Namespace"))
+}
+
+/// How the prefix of administrators is guarded.
+async fn look_at_guard(cluster: &Cluster) -> Result<Guard> {
+    let (policy, bindings) = (Address::new("", guard::NAME), Query::new(BINDINGS));
     let home = Address::new(maintenance::NAMESPACE, "");
     let (policy, bindings, yours) = tokio::try_join!(
         cluster.get::<Value>(POLICIES, &policy),
-        cluster.list::<Binding>(&bindings),
+        cluster.list::<Value>(&bindings),
         cluster.may("administer", LEASES, &home),
     )?;
-    if policy.is_none() {
-        return Ok(Guard::Absent);
-    }
-    let denies = |spec: &BindingSpec| {
-        spec.policy_name == GUARD && spec.validation_actions.iter().any(|it| it == "Deny")
-    };
-    let bound = bindings.items.iter().any(|binding| denies(&binding.value.spec));
-    Ok(if bound { Guard::InForce { yours } } else { Guard::Unbound })
+    let Some(policy) = policy else { return Ok(Guard::Absent) };
+    let bindings: Vec<Value> = bindings.items.iter().map(|binding| (*binding.value).clone()).collect();
+    Ok(if guard::is_in_force(&policy.value, &bindings) { Guard::InForce { yours } } else { Guard::Altered })
 }
 
-/// Asks the server about every right that any command needs, each once.
-async fn rights(cluster: &Cluster) -> Result<Vec<Right>> {
-    let needed: Vec<_> = RIGHTS
-        .iter()
-        .flat_map(|(command, verbs, resource, place)| {
-            let namespace = match place {
-                Place::Everywhere => "",
-                Place::In(namespace) => namespace,
-                Place::Here => cluster.namespace(),
-            };
-            verbs.iter().map(move |verb| (*command, *resource, (*verb, resource.name(), namespace)))
-        })
-        .collect();
-    let questions: BTreeMap<_, _> =
-        needed.iter().map(|(_, resource, question)| (question.clone(), *resource)).collect();
+/// Asks the server about every right that any command needs, each once; and about none of them of
+/// somebody who may do anything.
+async fn rights(typed: Option<&str>, cluster: &Cluster) -> Result<Vec<(Need, bool)>> {
+    if cluster.may("*", ANYTHING, &Address::new("", "")).await? {
+        return Ok(needs().map(|need| (need, true)).collect());
+    }
+    let question = |need: &Need| {
+        let namespace = need.place.namespace(typed, cluster.namespace()).unwrap_or_default();
+        (need.verb, need.resource, need.group, namespace.to_owned())
+    };
+    let questions: BTreeSet<_> = needs().map(|need| question(&need)).collect();
     let answers: BTreeMap<_, bool> = stream::iter(questions)
-        .map(async |(question, resource)| {
-            let (verb, _, namespace) = question;
+        .map(async |question| {
+            let (verb, plural, group, namespace) = &question;
+            let resource = Resource { group, plural, version: "", kind: "" };
             let allowed = cluster.may(verb, resource, &Address::new(namespace, "")).await?;
             Ok::<_, Error>((question, allowed))
         })
         .buffer_unordered(AT_ONCE)
         .try_collect()
         .await?;
-    let right = |(command, _, question): (_, Resource, _)| {
-        let allowed = answers[&question];
-        let (verb, name, namespace) = question;
-        let place = if namespace.is_empty() { String::new() } else { format!(" in {namespace}") };
-        Right { command, verb, what: format!("{name}{place}"), allowed }
-    };
-    Ok(needed.into_iter().map(right).collect())
+    Ok(needs().map(|need| (need, answers[&question(&need)])).collect())
 }
 
 #[derive(Clone)]
@@ -245,6 +206,7 @@ struct Row(Finding);
 
 impl Item for Row {
     const KIND: &'static str = "Finding";
+    const WRAPS: bool = true;
 
     fn headers(_: bool) -> &'static [&'static str] {
         &["CHECK", "LEVEL", "MESSAGE"]
@@ -268,7 +230,7 @@ impl Item for Row {
     }
 
     fn resource(&self) -> String {
-        format!("finding/{}", self.0.check.replace(' ', "-"))
+        format!("finding/{}", self.0.check.replace(": ", "-").replace(' ', "-"))
     }
 
     fn key(&self) -> &str {

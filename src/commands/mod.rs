@@ -50,8 +50,9 @@ pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
             Command::Candidates(args) => candidates::run(&args, namespace, &cluster, printer).await,
             Command::Leaders(args) => leaders::run(&args, namespace, &cluster, printer).await,
             Command::Maint(verb) => maint::run(&verb, &cluster, printer).await,
-            Command::Completion(verb) => completion::run(&verb, printer),
-            Command::Doctor(args) => Box::pin(doctor::run(&args, &cluster, printer)).await,
+            // It was answered above.
+            Command::Completion(_) => Ok(ExitCode::Done),
+            Command::Doctor(args) => Box::pin(doctor::run(&args, namespace, &cluster, printer)).await,
             Command::Hold(args) => hold::run(&args, &cluster, printer).await,
             Command::Partitions(args) => partitions::run(&args, namespace, &cluster, printer).await,
             Command::ForceDelete(args) => Box::pin(force_delete::run(&args, &cluster, printer)).await,

@@ -5,16 +5,18 @@ use std::fmt;
 use jiff::SignedDuration;
 use serde::Serialize;
 
-use super::{duration::age, election::NO_COORDINATION, priority::How, time::SKEW_WORTH_A_WARNING};
+use super::{
+    duration::age,
+    election::NO_COORDINATION,
+    priority::How,
+    rights::{Missing, Need, Purpose, grants, words},
+    time::SKEW_WORTH_A_WARNING,
+};
 
 /// The oldest minor release that this is made for.
 const OLDEST_MINOR: u32 = 31;
 /// The releases that the tests run on.
 const TESTED: &str = env!("KUBECTL_LEASE_TESTED");
-
-/// What to do where rights are missing.
-const ROLES: &str =
-    "an administrator can bind these roles to you, which 'kubectl lease doctor --print rbac' prints";
 
 /// How well something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -41,33 +43,33 @@ pub struct Finding {
     pub check: String,
     pub level: Level,
     pub message: String,
+    /// What to do about it.
     pub hint: Option<String>,
+    /// The rights that a command lacks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<Missing>,
+    /// What an administrator types to grant them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub grants: Vec<String>,
 }
 
-impl Finding {
-    /// What to do about it, said in the same words for all findings of a kind.
-    pub fn advice(&self) -> Option<String> {
-        let kind = self.check.split_once(" for ").map_or(&*self.check, |(kind, _)| kind);
-        self.hint.as_ref().map(|hint| format!("{kind}: {hint}"))
+/// What was found out, or why it could not be.
+pub type Seen<T> = Result<T, Unseen>;
+
+/// Why something could not be found out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unseen {
+    Forbidden,
+    Failed(String),
+}
+
+impl fmt::Display for Unseen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Forbidden => f.write_str("may not be seen"),
+            Self::Failed(why) => write!(f, "cannot be found out: {why}"),
+        }
     }
-}
-
-/// What can be known of something: it may not be looked at, or looking failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seen<T> {
-    Yes(T),
-    No,
-}
-
-/// A right that a command needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Right {
-    pub command: &'static str,
-    /// Such as `patch`.
-    pub verb: &'static str,
-    /// Such as `leases.coordination.k8s.io in kube-system`.
-    pub what: String,
-    pub allowed: bool,
 }
 
 /// Whether there is somebody who elects.
@@ -82,8 +84,8 @@ pub enum Elector {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
     Absent,
-    /// The policy is there, but nothing denies by it.
-    Unbound,
+    /// There is a policy of that name, but nothing denies by it, or it is not the one that is meant.
+    Altered,
     InForce {
         /// Whether this user is an administrator.
         yours: bool,
@@ -96,28 +98,65 @@ pub struct Facts {
     pub version: Seen<String>,
     /// By how much the server's clock is ahead of this machine's.
     pub offset: SignedDuration,
+    /// What is odd about the kubeconfig.
+    pub oddities: Vec<String>,
     /// How many kube-apiservers are alive, and of how many.
     pub identities: Seen<(usize, usize)>,
     /// The version of the `LeaseCandidate` API, if it is served.
     pub candidates: Seen<Option<&'static str>>,
     pub elector: Seen<Elector>,
-    pub priority: Option<How>,
+    pub priority: Seen<How>,
     pub policies: Seen<bool>,
-    pub namespace: Seen<bool>,
+    /// The namespace of maintenance leases.
+    pub home: Seen<bool>,
     pub guard: Seen<Guard>,
     pub medik8s: Seen<bool>,
-    pub rights: Vec<Right>,
-    /// What is odd about the kubeconfig.
-    pub oddities: Vec<String>,
+    /// Whether the namespace of `-n` or of the context is there.
+    pub namespace: Seen<bool>,
+    pub rights: Seen<Vec<(Need, bool)>>,
+    pub user: String,
+    /// The namespace of `-n`.
+    pub typed: Option<String>,
+    /// That, or the context's.
+    pub current: String,
+}
+
+/// What to type to have the cluster changed.
+fn apply(manifest: &str, what: &str) -> String {
+    format!("'kubectl lease doctor --print {manifest} | kubectl apply -f -' {what}")
+}
+
+/// What lets somebody see what cannot be seen.
+const ROLE: &str = "the role kubectl-lease-doctor, of 'kubectl lease doctor --print rbac', lets you see it";
+
+impl Finding {
+    fn new(check: impl Into<String>, level: Level, message: impl Into<String>) -> Self {
+        let (check, message) = (check.into(), message.into());
+        Self { check, level, message, hint: None, missing: Vec::new(), grants: Vec::new() }
+    }
+
+    fn ok(check: &str, message: impl Into<String>) -> Self {
+        Self::new(check, Level::Ok, message)
+    }
+
+    fn warn(check: &str, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..Self::new(check, Level::Warn, message) }
+    }
+
+    /// What could not be looked at is no reason to say that it is well.
+    fn unseen(check: &str, what: &str, why: &Unseen) -> Self {
+        let hint = match why {
+            Unseen::Forbidden => ROLE,
+            Unseen::Failed(_) => "try again; what else is said here holds without it",
+        };
+        Self::warn(check, format!("{what} {why}").trim_start(), hint)
+    }
 }
 
 impl Facts {
     pub fn findings(&self) -> Vec<Finding> {
         let mut findings = vec![self.server(), self.clock()];
-        findings.extend(self.oddities.iter().map(|oddity| finding("kubeconfig", Level::Warn, oddity, None)));
-        if self.oddities.is_empty() {
-            findings.push(finding("kubeconfig", Level::Ok, "nothing odd about it", None));
-        }
+        findings.extend(self.kubeconfig());
         findings.extend([self.apiservers(), self.elections()]);
         findings.extend(self.electing());
         findings.extend([self.admission(), self.maintenance(), self.operators()]);
@@ -126,8 +165,9 @@ impl Facts {
     }
 
     fn server(&self) -> Finding {
-        let Seen::Yes(version) = &self.version else {
-            return finding("server", Level::Warn, "its version may not be seen", None);
+        let version = match &self.version {
+            Ok(version) => version,
+            Err(why) => return Finding::unseen("server", "its version", why),
         };
         let numbers: Vec<u32> = version
             .trim_start_matches('v')
@@ -135,199 +175,253 @@ impl Facts {
             .map_while(|part| part.parse().ok())
             .collect();
         match numbers[..] {
-            [1, minor, ..] if minor < OLDEST_MINOR => finding(
+            [1, minor, ..] if minor < OLDEST_MINOR => Finding::warn(
                 "server",
-                Level::Warn,
-                &format!("{version} is older than 1.{OLDEST_MINOR}, for which this is made"),
-                Some("most of it will work; try it where nothing can break".into()),
+                format!("{version} is older than 1.{OLDEST_MINOR}, for which this is made"),
+                "most of it will work; try it where nothing can break",
             ),
-            _ => finding("server", Level::Ok, &format!("{version} (tested on {TESTED})"), None),
+            _ => Finding::ok("server", format!("{version} (tested on {TESTED})")),
         }
     }
 
     fn clock(&self) -> Finding {
         let offset = self.offset.abs();
         if offset < SKEW_WORTH_A_WARNING {
-            return finding("clock", Level::Ok, "agrees with the server's", None);
+            return Finding::ok("clock", "agrees with the server's");
         }
         let direction = if self.offset.is_positive() { "behind" } else { "ahead of" };
-        finding(
+        Finding::warn(
             "clock",
-            Level::Warn,
-            &format!("this machine's is {} {direction} the server's", age(offset)),
-            Some("leases are judged by the server's all the same; set this one by NTP".into()),
+            format!("this machine's is {} {direction} the server's", age(offset)),
+            "leases are judged by the server's all the same; set this one by NTP",
         )
     }
 
+    fn kubeconfig(&self) -> Vec<Finding> {
+        let mut odd: Vec<Finding> = self
+            .oddities
+            .iter()
+            .map(|oddity| Finding::warn("kubeconfig", oddity, "'kubectl config view --minify' shows it"))
+            .collect();
+        if self.namespace == Ok(false) {
+            odd.push(Finding::warn(
+                "kubeconfig",
+                format!("there is no namespace {}", self.current),
+                "hold and force-delete work in one: -n names another",
+            ));
+        }
+        if odd.is_empty() {
+            odd.push(Finding::ok("kubeconfig", "nothing odd about it"));
+        }
+        odd
+    }
+
     fn apiservers(&self) -> Finding {
-        match self.identities {
-            Seen::No => finding("apiservers", Level::Warn, "their identities may not be seen", None),
-            Seen::Yes((_, 0)) => finding(
-                "apiservers",
-                Level::Warn,
+        let check = "apiservers";
+        match &self.identities {
+            Err(why) => Finding {
+                hint: Some("the right for it is among those below".into()),
+                ..Finding::unseen(check, "their identities", why)
+            },
+            Ok((_, 0)) => Finding::warn(
+                check,
                 "publish no identities",
-                Some("they do unless started with --feature-gates=APIServerIdentity=false".into()),
+                "they do unless started with --feature-gates=APIServerIdentity=false",
             ),
-            Seen::Yes((alive, all)) if alive < all => finding(
-                "apiservers",
-                Level::Warn,
-                &format!("{alive} of {all} are alive"),
-                Some("'kubectl lease apiservers' shows which".into()),
+            Ok((alive, all)) if alive < all => Finding::warn(
+                check,
+                format!("{alive} of {all} are alive"),
+                "'kubectl lease apiservers' shows which",
             ),
-            Seen::Yes((_, 1)) => finding("apiservers", Level::Ok, "the only one is alive", None),
-            Seen::Yes((_, all)) => finding("apiservers", Level::Ok, &format!("all {all} are alive"), None),
+            Ok((_, 1)) => Finding::ok(check, "the only one is alive"),
+            Ok((_, all)) => Finding::ok(check, format!("all {all} are alive")),
         }
     }
 
     fn elections(&self) -> Finding {
-        match self.candidates {
-            Seen::No => finding("coordinated election", Level::Warn, "candidates may not be seen", None),
-            Seen::Yes(None) => {
-                finding("coordinated election", Level::Warn, "is off", Some(NO_COORDINATION.to_owned()))
-            }
-            Seen::Yes(Some(version)) => {
-                finding("coordinated election", Level::Ok, &format!("served as {version}"), None)
-            }
+        let check = "coordinated election";
+        match &self.candidates {
+            Err(why) => Finding::unseen(check, "whether it is on", why),
+            Ok(None) => Finding::warn(check, "is off", NO_COORDINATION),
+            Ok(Some(version)) => Finding::ok(check, format!("served as {version}")),
         }
     }
 
     /// What matters only where there is coordinated election.
     fn electing(&self) -> Vec<Finding> {
-        if !matches!(self.candidates, Seen::Yes(Some(_))) {
+        if !matches!(self.candidates, Ok(Some(_))) {
             return Vec::new();
         }
+        let check = "election controller";
         let elector = match &self.elector {
-            Seen::No => finding("election controller", Level::Warn, "its lease may not be seen", None),
-            Seen::Yes(Elector::Alive) => finding("election controller", Level::Ok, "alive", None),
-            Seen::Yes(Elector::Wrong(wrong)) => finding("election controller", Level::Fail, wrong, None),
+            Err(why) => Finding {
+                hint: Some("the right for it is that of apiservers, below".into()),
+                ..Finding::unseen(check, "its lease", why)
+            },
+            Ok(Elector::Alive) => Finding::ok(check, "alive"),
+            Ok(Elector::Wrong(wrong)) => Finding {
+                hint: Some(
+                    "nobody is elected meanwhile: see that the kube-apiservers are well, and their logs \
+                     for 'leader-election'"
+                        .into(),
+                ),
+                ..Finding::new(check, Level::Fail, wrong)
+            },
         };
-        let priority = match self.priority {
-            Some(How::Native) => finding("priority", Level::Ok, "native: the API has the field", None),
-            _ => finding(
-                "priority",
-                Level::Ok,
-                "pinned by emulation versions: no release has the field yet",
-                None,
-            ),
+        let priority = match &self.priority {
+            Ok(How::Native) => Finding::ok("priority", "native: the API has the field"),
+            Ok(How::Pinned) => {
+                Finding::ok("priority", "pinned by emulation versions: no release has the field yet")
+            }
+            Err(why) => Finding::unseen("priority", "whether the API has the field", why),
         };
         vec![elector, priority]
     }
 
     fn admission(&self) -> Finding {
-        match self.policies {
-            Seen::Yes(true) => finding("admission policies", Level::Ok, "served", None),
-            Seen::Yes(false) => finding("admission policies", Level::Warn, "not served", None),
-            Seen::No => finding("admission policies", Level::Warn, "may not be seen", None),
+        let check = "admission policies";
+        match &self.policies {
+            Ok(true) => Finding::ok(check, "served"),
+            Ok(false) => Finding::warn(
+                check,
+                "not served",
+                "the prefix 'kubeadm' cannot be guarded without: see the kube-apiserver's --runtime-config",
+            ),
+            Err(why) => Finding::unseen(check, "whether they are served", why),
         }
     }
 
     fn maintenance(&self) -> Finding {
         let check = "maintenance";
-        match (&self.namespace, &self.guard) {
-            (Seen::Yes(false), _) => finding(
+        match (&self.home, &self.guard) {
+            (Ok(false), _) => Finding::warn(
                 check,
-                Level::Warn,
                 "the namespace kube-node-maintenance is not there yet: the first 'maint acquire' creates it",
-                Some(apply("rbac", "creates it too, with roles")),
+                apply("rbac", "creates it too, with roles"),
             ),
-            (_, Seen::Yes(Guard::Absent)) => finding(
+            (_, Ok(Guard::Absent)) => Finding::warn(
                 check,
-                Level::Warn,
                 "nothing guards the reserved prefix 'kubeadm': whoever may write leases there may take it",
-                Some(apply("guard", "has the server guard it")),
+                apply("guard", "has the server guard it"),
             ),
-            (_, Seen::Yes(Guard::Unbound)) => finding(
+            (_, Ok(Guard::Altered)) => Finding::warn(
                 check,
-                Level::Warn,
-                "the guard of the reserved prefix 'kubeadm' has no binding that denies: it guards nothing",
-                Some(apply("guard", "binds it")),
+                "the guard of the reserved prefix 'kubeadm' was altered, or does not deny: do not rely on it",
+                apply("guard", "puts it right"),
             ),
-            (Seen::Yes(true), Seen::Yes(Guard::InForce { yours })) => {
+            (Ok(true), Ok(Guard::InForce { yours })) => {
                 let yours = if *yours { "may" } else { "may not" };
-                let message = format!("the namespace is there, and guarded: you {yours} hold with --admin");
-                finding(check, Level::Ok, &message, None)
+                Finding::ok(
+                    check,
+                    format!("the namespace is there, and guarded: you {yours} hold with --admin"),
+                )
             }
-            _ => finding(
-                check,
-                Level::Warn,
-                "whether the namespace is there and guarded may not be seen",
-                None,
-            ),
+            (Err(why), _) | (_, Err(why)) => {
+                Finding::unseen(check, "whether the namespace is there and guarded", why)
+            }
         }
     }
 
     fn operators(&self) -> Finding {
-        match self.medik8s {
-            Seen::Yes(true) => finding("medik8s", Level::Ok, "is here: its leases are respected", None),
-            Seen::Yes(false) => finding("medik8s", Level::Ok, "is not here", None),
-            Seen::No => finding("medik8s", Level::Warn, "may not be seen", None),
+        match &self.medik8s {
+            Ok(true) => Finding::ok("medik8s", "is here: its leases are respected"),
+            Ok(false) => Finding::ok("medik8s", "is not here"),
+            Err(why) => Finding::unseen("medik8s", "whether it is here", why),
         }
     }
 
     /// One line for each command: what is missing for it.
     fn commands(&self) -> Vec<Finding> {
-        let mut commands: Vec<&'static str> = self.rights.iter().map(|right| right.command).collect();
-        commands.dedup();
-        commands
-            .into_iter()
-            .map(|command| {
-                let check = format!("rights for {command}");
-                let missing = self.missing(command);
-                if missing.is_empty() {
-                    return finding(&check, Level::Ok, "all there", None);
-                }
-                let role = command.split_whitespace().last().unwrap_or(command).trim_start_matches("set-");
-                let message = format!("you may not {} (role kubectl-lease-{role})", missing.join("; "));
-                finding(&check, Level::Fail, &message, Some(ROLES.to_owned()))
-            })
-            .collect()
-    }
-
-    /// What a command lacks: verbs and on what, such as `list, watch pods`.
-    fn missing(&self, command: &str) -> Vec<String> {
-        let mut missing: Vec<(Vec<&str>, &str)> = Vec::new();
-        for right in self.rights.iter().filter(|right| right.command == command && !right.allowed) {
-            match missing.last_mut() {
-                Some((verbs, what)) if *what == right.what => verbs.push(right.verb),
-                _ => missing.push((vec![right.verb], &right.what)),
+        let rights = match &self.rights {
+            Ok(rights) => rights,
+            Err(why) => {
+                let message = format!("what you may do {why}");
+                let hint = "every user may create a selfsubjectaccessreview who is known to the server";
+                return vec![Finding {
+                    hint: Some(hint.into()),
+                    ..Finding::new("rights", Level::Fail, message)
+                }];
             }
-        }
-        missing.into_iter().map(|(verbs, what)| format!("{} {what}", verbs.join(", "))).collect()
+        };
+        let mut commands: Vec<&'static str> = rights.iter().map(|(need, _)| need.command).collect();
+        commands.dedup();
+        commands.into_iter().map(|command| self.command(command, rights)).collect()
     }
-}
 
-/// What to type to have the cluster changed.
-fn apply(manifest: &str, what: &str) -> String {
-    format!("'kubectl lease doctor --print {manifest} | kubectl apply -f -' {what}")
-}
-
-fn finding(check: &str, level: Level, message: &str, hint: Option<String>) -> Finding {
-    Finding { check: check.to_owned(), level, message: message.to_owned(), hint }
+    fn command(&self, command: &'static str, rights: &[(Need, bool)]) -> Finding {
+        let lacking: Vec<&Need> = rights
+            .iter()
+            .filter(|(need, allowed)| need.command == command && !allowed)
+            .map(|(need, _)| need)
+            .filter(|need| match need.purpose {
+                Purpose::Medik8s => self.medik8s == Ok(true),
+                Purpose::Namespace => self.home == Ok(false),
+                Purpose::All | Purpose::Only(_) => true,
+            })
+            .collect();
+        let missing = |need: &&Need| Missing {
+            verb: need.verb,
+            resource: need.resource,
+            group: need.group,
+            namespace: need.place.namespace(self.typed.as_deref(), &self.current).map(str::to_owned),
+            needed: !matches!(need.purpose, Purpose::Only(_) | Purpose::Medik8s),
+        };
+        let check = format!("rights: {command}");
+        let missing: Vec<Missing> = lacking.iter().map(missing).collect();
+        let needed: Vec<Missing> = missing.iter().filter(|right| right.needed).cloned().collect();
+        let (level, message) = if !needed.is_empty() {
+            (Level::Fail, format!("you may not {}", words(&needed)))
+        } else if missing.is_empty() {
+            return Finding::ok(&check, "all there");
+        } else {
+            let mut lost: Vec<&str> = lacking
+                .iter()
+                .map(|need| match need.purpose {
+                    Purpose::Only(what) => what,
+                    _ => "seeing what medik8s works on",
+                })
+                .collect();
+            lost.dedup();
+            (Level::Warn, format!("enough, but for {}: you may not {}", lost.join(", "), words(&missing)))
+        };
+        let mut granted = grants(command, &self.user, self.typed.as_deref(), &self.current);
+        if lacking.iter().any(|need| need.purpose == Purpose::Medik8s) {
+            granted.extend(grants("medik8s", &self.user, None, ""));
+        }
+        Finding { missing, grants: granted, ..Finding::new(check, level, message) }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::rights::needs, *};
 
     fn well() -> Facts {
         Facts {
-            version: Seen::Yes("v1.37.1".into()),
+            version: Ok("v1.37.1".into()),
             offset: SignedDuration::ZERO,
-            identities: Seen::Yes((3, 3)),
-            candidates: Seen::Yes(Some("v1beta1")),
-            elector: Seen::Yes(Elector::Alive),
-            priority: Some(How::Pinned),
-            policies: Seen::Yes(true),
-            namespace: Seen::Yes(true),
-            guard: Seen::Yes(Guard::InForce { yours: true }),
-            medik8s: Seen::Yes(false),
-            rights: vec![right("apiservers", true), right("hold", true)],
             oddities: Vec::new(),
+            identities: Ok((3, 3)),
+            candidates: Ok(Some("v1beta1")),
+            elector: Ok(Elector::Alive),
+            priority: Ok(How::Pinned),
+            policies: Ok(true),
+            home: Ok(true),
+            guard: Ok(Guard::InForce { yours: true }),
+            medik8s: Ok(false),
+            namespace: Ok(true),
+            rights: Ok(needs().map(|need| (need, true)).collect()),
+            user: "jane".into(),
+            typed: None,
+            current: "shop".into(),
         }
     }
 
-    fn right(command: &'static str, allowed: bool) -> Right {
-        Right { command, verb: "list", what: "leases".into(), allowed }
+    /// Without the rights that this is true of.
+    fn without(facts: &mut Facts, lacking: fn(&Need) -> bool) {
+        for (need, allowed) in facts.rights.iter_mut().flatten() {
+            *allowed &= !lacking(need);
+        }
     }
 
     #[test]
@@ -340,56 +434,104 @@ mod tests {
     #[test]
     fn each_fact_is_judged() {
         type Change = fn(&mut Facts);
-        let cases: [(Change, &str, Level, &str); 19] = [
-            (|facts| facts.version = Seen::Yes("v1.30.4".into()), "server", Level::Warn, "older than 1.31"),
-            (|facts| facts.version = Seen::Yes("v1.40.0-alpha.1+x".into()), "server", Level::Ok, "v1.40"),
-            (|facts| facts.version = Seen::No, "server", Level::Warn, "may not be seen"),
+        let failed = || Unseen::Failed("boom".into());
+        let cases: &[(Change, &str, Level, &str)] = &[
+            (|facts| facts.version = Ok("v1.30.4".into()), "server", Level::Warn, "older than 1.31"),
+            (|facts| facts.version = Ok("v1.40.0-alpha.1+x".into()), "server", Level::Ok, "v1.40"),
+            (|facts| facts.version = Err(Unseen::Forbidden), "server", Level::Warn, "may not be seen"),
             (|facts| facts.offset = SignedDuration::from_secs(60), "clock", Level::Warn, "60s behind"),
             (|facts| facts.offset = SignedDuration::from_secs(-60), "clock", Level::Warn, "60s ahead of"),
             (|facts| facts.oddities = vec!["odd".into()], "kubeconfig", Level::Warn, "odd"),
-            (|facts| facts.identities = Seen::Yes((2, 3)), "apiservers", Level::Warn, "2 of 3"),
-            (|facts| facts.identities = Seen::Yes((0, 0)), "apiservers", Level::Warn, "no identities"),
-            (|facts| facts.candidates = Seen::Yes(None), "coordinated election", Level::Warn, "is off"),
-            (|facts| facts.candidates = Seen::No, "coordinated election", Level::Warn, "may not be seen"),
+            (|facts| facts.namespace = Ok(false), "kubeconfig", Level::Warn, "no namespace shop"),
+            (|facts| facts.namespace = Err(Unseen::Forbidden), "kubeconfig", Level::Ok, "nothing odd"),
+            (|facts| facts.identities = Ok((2, 3)), "apiservers", Level::Warn, "2 of 3"),
+            (|facts| facts.identities = Ok((0, 0)), "apiservers", Level::Warn, "no identities"),
+            (|facts| facts.identities = Err(Unseen::Forbidden), "apiservers", Level::Warn, "not be seen"),
+            (|facts| facts.candidates = Ok(None), "coordinated election", Level::Warn, "is off"),
             (
-                |facts| facts.elector = Seen::Yes(Elector::Wrong("silent".into())),
+                |facts| facts.candidates = Err(Unseen::Forbidden),
+                "coordinated election",
+                Level::Warn,
+                "not be seen",
+            ),
+            (
+                |facts| facts.elector = Ok(Elector::Wrong("silent".into())),
                 "election controller",
                 Level::Fail,
                 "silent",
             ),
-            (|facts| facts.priority = Some(How::Native), "priority", Level::Ok, "native"),
-            (|facts| facts.policies = Seen::Yes(false), "admission policies", Level::Warn, "not served"),
-            (|facts| facts.namespace = Seen::Yes(false), "maintenance", Level::Warn, "not there yet"),
-            (|facts| facts.guard = Seen::Yes(Guard::Absent), "maintenance", Level::Warn, "nothing guards"),
-            (|facts| facts.guard = Seen::Yes(Guard::Unbound), "maintenance", Level::Warn, "no binding"),
+            (|facts| facts.priority = Ok(How::Native), "priority", Level::Ok, "native"),
+            (|facts| facts.priority = Err(Unseen::Forbidden), "priority", Level::Warn, "not be seen"),
+            (|facts| facts.policies = Ok(false), "admission policies", Level::Warn, "not served"),
+            (|facts| facts.home = Ok(false), "maintenance", Level::Warn, "not there yet"),
+            (|facts| facts.guard = Ok(Guard::Absent), "maintenance", Level::Warn, "nothing guards"),
+            (|facts| facts.guard = Ok(Guard::Altered), "maintenance", Level::Warn, "do not rely on it"),
+            (|facts| facts.guard = Err(Unseen::Forbidden), "maintenance", Level::Warn, "not be seen"),
             (
-                |facts| facts.guard = Seen::Yes(Guard::InForce { yours: false }),
+                |facts| facts.guard = Ok(Guard::InForce { yours: false }),
                 "maintenance",
                 Level::Ok,
                 "may not hold with --admin",
             ),
-            (|facts| facts.medik8s = Seen::Yes(true), "medik8s", Level::Ok, "is here"),
-            (
-                |facts| facts.rights[1].allowed = false,
-                "rights for hold",
-                Level::Fail,
-                "you may not list leases",
-            ),
+            (|facts| facts.medik8s = Ok(true), "medik8s", Level::Ok, "is here"),
+            (|facts| facts.rights = Err(Unseen::Forbidden), "rights", Level::Fail, "may not be seen"),
         ];
         for (change, check, level, words) in cases {
             let mut facts = well();
             change(&mut facts);
             let findings = facts.findings();
-            let found = findings.iter().find(|finding| finding.check == check).unwrap();
-            assert_eq!(found.level, level, "{found:?}");
+            let found = findings.iter().find(|finding| finding.check == *check).unwrap();
+            assert_eq!(found.level, *level, "{found:?}");
             assert!(found.message.contains(words), "{found:?}");
+            assert_eq!(found.hint.is_some(), *level != Level::Ok, "what to do about it: {found:?}");
         }
+        let mut facts = well();
+        facts.medik8s = Err(failed());
+        let findings = facts.findings();
+        let found = findings.iter().find(|finding| finding.check == "medik8s").unwrap();
+        assert_eq!(found.message, "whether it is here cannot be found out: boom");
+    }
+
+    #[test]
+    fn what_a_command_cannot_do_without_is_told_from_what_it_can() {
+        type Lacking = fn(&Need) -> bool;
+        let cases: &[(Lacking, &str, Level, &str)] = &[
+            (|need| need.verb == "list", "apiservers", Level::Fail, "you may not list leases in kube-system"),
+            (
+                |need| need.verb == "watch",
+                "apiservers",
+                Level::Warn,
+                "enough, but for --watch: you may not watch leases in kube-system",
+            ),
+            (|need| need.verb == "patch", "set-priority", Level::Fail, "you may not patch leasecandidates"),
+            (|need| need.verb == "watch", "hold", Level::Fail, "you may not watch leases in shop"),
+            (|need| need.resource == "namespaces", "maint", Level::Ok, "all there"),
+            (|need| need.purpose == Purpose::Medik8s, "maint", Level::Ok, "all there"),
+        ];
+        for (lacking, command, level, words) in cases {
+            let mut facts = well();
+            without(&mut facts, *lacking);
+            let findings = facts.findings();
+            let check = format!("rights: {command}");
+            let found = findings.iter().find(|finding| finding.check == check).unwrap();
+            assert_eq!((found.level, found.message.as_str()), (*level, *words));
+            assert_eq!(found.grants.is_empty(), *level == Level::Ok);
+        }
+        let mut facts = well();
+        without(&mut facts, |need| matches!(need.purpose, Purpose::Medik8s | Purpose::Namespace));
+        facts.medik8s = Ok(true);
+        let maint = |facts: &Facts| {
+            facts.findings().into_iter().find(|finding| finding.check == "rights: maint").unwrap()
+        };
+        assert_eq!(maint(&facts).level, Level::Warn);
+        facts.home = Ok(false);
+        assert_eq!(maint(&facts).message, "you may not create namespaces");
     }
 
     #[test]
     fn what_needs_coordinated_election_is_not_asked_without_it() {
         let mut facts = well();
-        facts.candidates = Seen::Yes(None);
+        facts.candidates = Ok(None);
         let findings = facts.findings();
         assert!(!findings.iter().any(|finding| finding.check == "election controller"));
     }

@@ -40,8 +40,8 @@ pub const OLDEST: &str = "OldestEmulationVersion";
 pub const CONTROLLER: (&str, &str) = ("kube-system", "leader-election-controller");
 /// How to have coordinated leader election, and how to do without.
 pub const NO_COORDINATION: &str = "coordinated leader election is off: it needs \
-     --feature-gates=CoordinatedLeaderElection=true and --runtime-config=coordination.k8s.io/v1beta1=true on \
-     every kube-apiserver, and the same feature gate on the components; 'kubectl lease leaders' shows who \
+     --feature-gates=CoordinatedLeaderElection=true and --runtime-config=coordination.k8s.io/v1beta1=true (on \
+     1.32 v1alpha2, on 1.31 v1alpha1) on every kube-apiserver, and the same feature gate on the components; 'kubectl lease leaders' shows who \
      leads without it";
 
 /// So long after a lease ran out should there be a new leader: time for two rounds of pings.

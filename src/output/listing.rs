@@ -36,6 +36,8 @@ impl Format {
 pub trait Item: Clone {
     /// The kind of the document; the list's kind is this and `List`.
     const KIND: &'static str;
+    /// Whether the rows are sentences, to be wrapped where the terminal ends.
+    const WRAPS: bool = false;
 
     fn headers(wide: bool) -> &'static [&'static str];
 

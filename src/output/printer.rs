@@ -62,7 +62,7 @@ impl Printer {
     }
 
     pub(super) fn look(&self) -> Look {
-        Look { colour: self.colour_out, bars: self.terminal }
+        Look { colour: self.colour_out, bars: self.terminal, width: None }
     }
 
     /// Writes text that this module has made.
@@ -120,7 +120,9 @@ impl Printer {
     ) -> String {
         let wide = format == Format::Wide;
         let rows: Vec<_> = items.iter().flat_map(|item| item.rows(now, wide)).collect();
-        table::render(headers.then(|| I::headers(wide)), &rows, self.look())
+        let width = console::Term::stdout().size_checked().map(|(_, width)| width);
+        let look = Look { width: width.filter(|_| I::WRAPS && self.terminal), ..self.look() };
+        table::render(headers.then(|| I::headers(wide)), &rows, look)
     }
 
     /// Text for a program, as it is.

@@ -49,6 +49,8 @@ pub struct Cell {
 pub struct Look {
     pub colour: bool,
     pub bars: bool,
+    /// Where lines are wrapped.
+    pub width: Option<u16>,
 }
 
 impl Cell {
@@ -79,6 +81,9 @@ impl Cell {
 pub fn render(headers: Option<&[&str]>, rows: &[Vec<Cell>], look: Look) -> String {
     let mut table = comfy_table::Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    if let Some(width) = look.width {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    }
     if look.colour {
         table.enforce_styling();
     } else {
@@ -120,8 +125,8 @@ fn drawn(cell: &Cell, look: Look) -> comfy_table::Cell {
 mod tests {
     use super::*;
 
-    const PLAIN: Look = Look { colour: false, bars: false };
-    const FANCY: Look = Look { colour: true, bars: true };
+    const PLAIN: Look = Look { colour: false, bars: false, width: None };
+    const FANCY: Look = Look { colour: true, bars: true, width: None };
 
     #[test]
     fn what_is_left_is_a_bar_on_a_terminal_only() {
@@ -133,6 +138,18 @@ mod tests {
             assert_eq!(render(None, &rows, FANCY), format!("{bar} x"));
             assert_eq!(render(None, &rows, PLAIN), "x");
         }
+    }
+
+    #[test]
+    fn sentences_are_wrapped_between_words() {
+        let rows =
+            vec![vec![Cell::new("rights: maint"), Cell::new("you may not list leases in kube-system")]];
+        let text = render(None, &rows, Look { width: Some(36), ..PLAIN });
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        assert_eq!(
+            lines,
+            ["rights: maint   you may not list", "                leases in", "                kube-system"]
+        );
     }
 
     fn rows() -> Vec<Vec<Cell>> {

@@ -54,10 +54,9 @@ fn where_features_are_off_the_plugin_says_so() {
     }
     plugin.run(&["leaders"]).expect(0);
     let doctor = plugin.run(&["doctor"]).expect(0).says("--feature-gates=CoordinatedLeaderElection=true");
-    for line in [
-        "coordinated election                 warn    is off",
-        "apiservers                           warn    publish no identities",
-    ] {
+    for line in
+        ["coordinated election   warn    is off", "apiservers             warn    publish no identities"]
+    {
         assert!(doctor.stdout.contains(line), "{}", doctor.stdout);
     }
     plugin.run(&["apiservers"]).expect(3).says("error: this cluster has no kube-apiserver identities").says(

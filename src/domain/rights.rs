@@ -1,0 +1,253 @@
+//! What each command needs to be allowed, and how an administrator allows it.
+
+use serde::Serialize;
+
+use super::{identity, maintenance, node::HEARTBEATS};
+
+/// Where a right has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In all namespaces, or of what is in none.
+    Cluster,
+    /// In the namespace of `-n` where there is one, else in all.
+    Asked,
+    /// In the namespace of `-n` or of the context.
+    Here,
+    In(&'static str),
+}
+
+/// What a right is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The command does nothing without it.
+    All,
+    /// Only this does not work without it.
+    Only(&'static str),
+    /// To see what medik8s works on, where it does.
+    Medik8s,
+    /// To create the namespace of maintenance leases, where it is not there.
+    Namespace,
+}
+
+/// Things of one kind, and their API group.
+type Kind = (&'static str, &'static str);
+
+const COORDINATION: &str = "coordination.k8s.io";
+const LEASES: Kind = ("leases", COORDINATION);
+const CANDIDATES: Kind = ("leasecandidates", COORDINATION);
+const NODES: Kind = ("nodes", "");
+const PODS: Kind = ("pods", "");
+const EVENTS: Kind = ("events", "");
+const EVICTIONS: Kind = ("pods/eviction", "");
+const WATCH: Purpose = Purpose::Only("--watch");
+const WAIT: Purpose = Purpose::Only("--wait");
+const RISK: Purpose = Purpose::Only("the whole risk");
+const RECORD: Purpose = Purpose::Only("the record of it");
+const HOME: Place = Place::In(maintenance::NAMESPACE);
+
+/// What a command needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Need {
+    pub command: &'static str,
+    pub verb: &'static str,
+    pub resource: &'static str,
+    pub group: &'static str,
+    pub place: Place,
+    pub purpose: Purpose,
+}
+
+type Row = (&'static str, &'static [&'static str], Kind, Place, Purpose);
+
+/// `docs/rbac.yaml` grants the same, and the tests run every command with no more than what it cannot
+/// do without.
+const ROWS: &[Row] = &[
+    ("apiservers", &["list"], LEASES, Place::In(identity::NAMESPACE), Purpose::All),
+    ("apiservers", &["watch"], LEASES, Place::In(identity::NAMESPACE), WATCH),
+    ("candidates", &["list"], CANDIDATES, Place::Asked, Purpose::All),
+    ("candidates", &["list"], LEASES, Place::Asked, Purpose::All),
+    ("candidates", &["watch"], CANDIDATES, Place::Asked, WATCH),
+    ("candidates", &["watch"], LEASES, Place::Asked, WATCH),
+    ("set-priority", &["list", "patch"], CANDIDATES, Place::Asked, Purpose::All),
+    ("set-priority", &["list"], LEASES, Place::Asked, Purpose::All),
+    ("set-priority", &["watch"], CANDIDATES, Place::Asked, WAIT),
+    ("set-priority", &["watch"], LEASES, Place::Asked, WAIT),
+    ("leaders", &["list"], LEASES, Place::Asked, Purpose::All),
+    ("leaders", &["watch"], LEASES, Place::Asked, WATCH),
+    ("leaders", &["list"], PODS, Place::Asked, Purpose::Only("whose process a holder is")),
+    ("leaders", &["list"], NODES, Place::Cluster, Purpose::Only("whose process a holder is")),
+    ("maint", &["get"], NODES, Place::Cluster, Purpose::All),
+    ("maint", &["get", "create", "patch"], LEASES, HOME, Purpose::All),
+    ("maint", &["list"], NODES, Place::Cluster, Purpose::Only("list, --all and -l")),
+    ("maint", &["list"], LEASES, HOME, Purpose::Only("list, --all, -l and --wait")),
+    ("maint", &["watch"], NODES, Place::Cluster, WATCH),
+    ("maint", &["watch"], LEASES, HOME, Purpose::Only("--watch and --wait")),
+    ("maint", &["get", "list"], LEASES, Place::In(maintenance::MEDIK8S_NAMESPACE), Purpose::Medik8s),
+    ("maint", &["create"], ("namespaces", ""), Place::Cluster, Purpose::Namespace),
+    ("hold", &["get", "list", "watch", "create", "patch"], LEASES, Place::Here, Purpose::All),
+    ("partitions", &["list"], NODES, Place::Cluster, Purpose::All),
+    ("partitions", &["list"], PODS, Place::Asked, Purpose::All),
+    ("partitions", &["list"], LEASES, Place::In(HEARTBEATS), Purpose::All),
+    ("partitions", &["list"], LEASES, Place::Cluster, RISK),
+    ("partitions", &["list"], ("persistentvolumeclaims", ""), Place::Asked, RISK),
+    ("partitions", &["list"], ("persistentvolumes", ""), Place::Cluster, RISK),
+    ("partitions", &["list"], ("volumeattachments", "storage.k8s.io"), Place::Cluster, RISK),
+    ("partitions", &["list"], ("poddisruptionbudgets", "policy"), Place::Asked, RISK),
+    ("partitions", &["watch"], NODES, Place::Cluster, WATCH),
+    ("partitions", &["watch"], PODS, Place::Asked, WATCH),
+    ("partitions", &["watch"], LEASES, Place::In(HEARTBEATS), WATCH),
+    ("force-delete", &["get", "delete"], PODS, Place::Here, Purpose::All),
+    ("force-delete", &["list"], PODS, Place::Here, Purpose::Only("-l and --node")),
+    ("force-delete", &["create"], EVICTIONS, Place::Here, Purpose::Only("--safe")),
+    ("force-delete", &["create"], EVENTS, Place::Here, RECORD),
+    ("fence", &["get", "patch"], NODES, Place::Cluster, Purpose::All),
+    ("fence", &["list"], PODS, Place::Cluster, Purpose::All),
+    ("fence", &["get"], LEASES, Place::In(HEARTBEATS), Purpose::All),
+    ("fence", &["get", "create", "patch"], LEASES, HOME, Purpose::All),
+    ("fence", &["watch"], PODS, Place::Cluster, WAIT),
+    ("fence", &["create"], EVENTS, Place::In("default"), RECORD),
+];
+
+/// Everything that any command needs.
+pub fn needs() -> impl Iterator<Item = Need> {
+    ROWS.iter().flat_map(|(command, verbs, (resource, group), place, purpose)| {
+        verbs.iter().map(move |verb| Need {
+            command,
+            verb,
+            resource,
+            group,
+            place: *place,
+            purpose: *purpose,
+        })
+    })
+}
+
+impl Place {
+    /// The namespace, or none for all of them.
+    pub fn namespace<'a>(self, typed: Option<&'a str>, current: &'a str) -> Option<&'a str> {
+        match self {
+            Self::Cluster => None,
+            Self::Asked => typed,
+            Self::Here => Some(current),
+            Self::In(namespace) => Some(namespace),
+        }
+    }
+}
+
+/// A right that somebody lacks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Missing {
+    pub verb: &'static str,
+    pub resource: &'static str,
+    pub group: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Whether the command does nothing without it.
+    pub needed: bool,
+}
+
+/// What is missing in words, such as `list, watch pods in shop`.
+pub fn words(missing: &[Missing]) -> String {
+    let mut kinds: Vec<(Vec<&str>, &Missing)> = Vec::new();
+    for right in missing {
+        match kinds.iter_mut().find(|(_, kind)| {
+            (kind.resource, kind.group, &kind.namespace) == (right.resource, right.group, &right.namespace)
+        }) {
+            Some((verbs, _)) => verbs.push(right.verb),
+            None => kinds.push((vec![right.verb], right)),
+        }
+    }
+    let kind = |(verbs, right): &(Vec<&str>, &Missing)| {
+        let place = right.namespace.as_ref().map_or_else(String::new, |namespace| format!(" in {namespace}"));
+        format!("{} {}{place}", verbs.join(", "), right.resource)
+    };
+    kinds.iter().map(kind).collect::<Vec<_>>().join("; ")
+}
+
+/// How `docs/rbac.yaml` means a command's roles to be bound to a user: commands to type.
+pub fn grants(command: &str, user: &str, typed: Option<&str>, current: &str) -> Vec<String> {
+    let bind = |kind: &str, role: &str, namespace: Option<&str>| {
+        let (binding, place) = match namespace {
+            Some(namespace) => ("rolebinding", format!(" -n {namespace}")),
+            None => ("clusterrolebinding", String::new()),
+        };
+        let name = quoted(&format!("kubectl-lease-{role}:{user}"));
+        let user = quoted(user);
+        format!("kubectl create {binding} {name}{place} --{kind}=kubectl-lease-{role} --user={user}")
+    };
+    let maint = || {
+        [bind("role", "maint", Some(maintenance::NAMESPACE)), bind("clusterrole", "maint", None)].into_iter()
+    };
+    match command {
+        "apiservers" => vec![bind("role", "apiservers", Some(identity::NAMESPACE))],
+        "set-priority" => {
+            vec![bind("clusterrole", "candidates", typed), bind("clusterrole", "priority", typed)]
+        }
+        "maint" => maint().collect(),
+        "medik8s" => vec![bind("clusterrole", "medik8s", Some(maintenance::MEDIK8S_NAMESPACE))],
+        "hold" | "force-delete" => vec![bind("clusterrole", command, Some(current))],
+        "fence" => maint().chain([bind("clusterrole", "fence", None)]).collect(),
+        "candidates" | "leaders" => vec![bind("clusterrole", command, typed)],
+        // What it looks at is mostly in no namespace.
+        _ => vec![bind("clusterrole", command, None)],
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:/@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_said_by_kind_and_place() {
+        let missing = |verb, resource, namespace: Option<&str>| Missing {
+            verb,
+            resource,
+            group: "",
+            namespace: namespace.map(str::to_owned),
+            needed: true,
+        };
+        let all = [
+            missing("list", "pods", None),
+            missing("list", "pods", Some("shop")),
+            missing("watch", "pods", None),
+            missing("get", "nodes", None),
+        ];
+        assert_eq!(words(&all), "list, watch pods; list pods in shop; get nodes");
+    }
+
+    #[test]
+    fn a_right_is_asked_for_where_the_command_needs_it() {
+        for (place, typed, namespace) in [
+            (Place::Cluster, Some("shop"), None),
+            (Place::Asked, Some("shop"), Some("shop")),
+            (Place::Asked, None, None),
+            (Place::Here, None, Some("current")),
+            (Place::In("kube-system"), Some("shop"), Some("kube-system")),
+        ] {
+            assert_eq!(place.namespace(typed, "current"), namespace, "{place:?}");
+        }
+    }
+
+    #[test]
+    fn a_grant_can_be_typed_whoever_it_is_for() {
+        let one = |command: &str, user: &str, typed| grants(command, user, typed, "shop").remove(0);
+        assert_eq!(
+            one("hold", "jane", None),
+            "kubectl create rolebinding kubectl-lease-hold:jane -n shop --clusterrole=kubectl-lease-hold --user=jane"
+        );
+        assert_eq!(
+            one("leaders", "it's; rm", None),
+            r"kubectl create clusterrolebinding 'kubectl-lease-leaders:it'\''s; rm' --clusterrole=kubectl-lease-leaders --user='it'\''s; rm'"
+        );
+        assert!(one("leaders", "jane", Some("shop")).starts_with("kubectl create rolebinding"));
+        assert_eq!(grants("fence", "jane", None, "shop").len(), 3);
+    }
+}
