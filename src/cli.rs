@@ -206,7 +206,7 @@ Examples:
 ///
 /// An apiserver that was shut down in order deletes its lease and is not listed.
 #[derive(Debug, Args)]
-#[command(visible_alias = "apiserver", after_help = APISERVERS_EXAMPLES, verbatim_doc_comment)]
+#[command(alias = "apiserver", after_help = APISERVERS_EXAMPLES, verbatim_doc_comment)]
 pub struct Apiservers {
     /// Show only this one, by host name, identity or lease name
     pub name: Option<String>,
@@ -276,7 +276,7 @@ Examples:
 /// A priority is 'pinned' where the server does not know priorities yet: the candidate's emulation
 /// version is then set below all others, and EMULATION shows the true one.
 #[derive(Debug, Args)]
-#[command(visible_alias = "candidate", after_help = CANDIDATES_EXAMPLES, verbatim_doc_comment,
+#[command(alias = "candidate", after_help = CANDIDATES_EXAMPLES, verbatim_doc_comment,
     subcommand_negates_reqs = true)]
 pub struct Candidates {
     #[command(subcommand)]
@@ -462,7 +462,7 @@ Examples:
 /// PROCESS is a guess: most holders call themselves <host name>_<uuid>, and in a pod the host name
 /// is the pod's, or with host networking the node's.
 #[derive(Debug, Args)]
-#[command(visible_alias = "leader", after_help = LEADERS_EXAMPLES, verbatim_doc_comment)]
+#[command(alias = "leader", after_help = LEADERS_EXAMPLES, verbatim_doc_comment)]
 pub struct Leaders {
     /// Only leases of this name
     #[arg(value_parser = object_name)]
@@ -482,7 +482,7 @@ pub struct Leaders {
 /// whoever asks for it, and nobody else. A holder that begins with 'kubeadm' is an administrator's
 /// and holds until released.
 #[derive(Debug, Subcommand)]
-#[command(visible_alias = "maintenance")]
+#[command(alias = "maintenance")]
 pub enum Maint {
     Acquire(Acquire),
     Renew(Renew),
@@ -646,7 +646,7 @@ Examples:
 
 /// List every node with its maintenance lease
 #[derive(Debug, Args)]
-#[command(after_help = LIST_EXAMPLES, visible_alias = "ls")]
+#[command(after_help = LIST_EXAMPLES, alias = "ls")]
 pub struct MaintList {
     /// Only those that look forgotten
     #[arg(long)]
@@ -769,7 +769,7 @@ Examples:
 /// A pod on a node that is down is NodeDown. RISK is that of force-deleting it, as 'force-delete'
 /// judges it. A cluster without partitions gets one line.
 #[derive(Debug, Args)]
-#[command(after_help = PARTITIONS_EXAMPLES, visible_alias = "partition", verbatim_doc_comment,
+#[command(after_help = PARTITIONS_EXAMPLES, alias = "partition", verbatim_doc_comment,
     mut_arg("selector", |arg| arg.help("Only nodes with these labels, such as key=value,other!=value")),
     mut_arg("field_selector", |arg| arg.help("Only nodes with these fields, such as metadata.name=x")))]
 pub struct Partitions {

@@ -3,13 +3,20 @@
 //! For `kubectl lease …<TAB>` kubectl runs a program `kubectl_complete-lease` from the PATH with the
 //! words typed so far, an empty last one where a new word begins, and takes one choice from each line
 //! of what it prints; a last line `:4` says that file names are no choices. It is this same binary
-//! under that name. Names come from the cluster that the words typed so far mean, within a second or
-//! not at all, and whatever goes wrong nothing is said: an error in the middle of a command line helps
+//! under that name, and says `:0` behind `--`, where a command and its files follow. Names come from the
+//! cluster that the words typed so far mean, within a second or not at all, and whatever goes wrong nothing is said: an error in the middle of a command line helps
 //! nobody.
 
-use std::{collections::BTreeSet, ffi::OsString, path::Path, time::Duration};
+use std::{
+    collections::BTreeSet,
+    ffi::{OsStr, OsString},
+    path::Path,
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
 
-use clap::{CommandFactory as _, FromArgMatches as _};
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate, complete};
 use serde::Deserialize;
 
@@ -21,17 +28,22 @@ use crate::{
         config,
     },
     domain::{
-        candidate::Candidate,
+        candidate::{self, Candidate},
+        identity::{self, Identity},
         leader,
         lease::{Lease, Metadata},
+        priority::Priority,
     },
+    output::sanitise,
 };
 
 /// The name by which kubectl finds it.
 pub const PROGRAM: &str = "kubectl_complete-lease";
 
 /// kubectl gives no limit, people do.
-const WITHIN: Duration = Duration::from_millis(900);
+const WITHIN: Duration = Duration::from_millis(800);
+/// For what cannot be given up half-way, such as a kubeconfig that is a pipe which nobody writes to.
+const AT_MOST: Duration = Duration::from_millis(950);
 /// Nobody picks from more.
 const MOST: u32 = 500;
 
@@ -41,51 +53,84 @@ pub fn is_asked(program: &Path) -> bool {
 }
 
 /// The choices for the last of these words, for kubectl to read.
-pub fn answer(words: &[OsString]) -> String {
+pub fn answer(words: Vec<OsString>) -> String {
+    let (sender, choices) = mpsc::channel();
+    thread::spawn(move || sender.send(choices_for(&words)));
+    choices.recv_timeout(AT_MOST).unwrap_or_else(|_| NO_FILES.to_owned())
+}
+
+/// The last line: file names are no choices; or they are the only ones.
+const NO_FILES: &str = ":4\n";
+const FILES: &str = ":0\n";
+
+fn choices_for(words: &[OsString]) -> String {
     let mut typed = vec![OsString::from("kubectl-lease")];
     typed.extend_from_slice(words);
-    let last = words.len().max(1);
-    typed.resize(last + 1, OsString::new());
-    let mut command = with_names(Cli::command(), &connection(&typed), &typed[..last]);
-    let flag = typed[last].to_string_lossy().starts_with('-');
+    typed.resize(typed.len().max(2), OsString::new());
+    if typed[..typed.len() - 1].iter().any(|word| word == "--") {
+        return FILES.to_owned();
+    }
+    let command = Cli::command();
+    if typed.len() > 2 && takes_its_value_by_equals(&command, &typed[typed.len() - 2]) {
+        typed.remove(typed.len() - 2);
+    }
+    let last = typed.len() - 1;
+    let word = typed[last].to_string_lossy().into_owned();
+    let matches =
+        command.clone().ignore_errors(true).try_get_matches_from(&typed[..last]).unwrap_or_default();
+    let mut command = with_names(command, &word, &matches);
     let choices = complete(&mut command, typed, last, None).unwrap_or_default();
-    let mut lines: Vec<String> = choices
+    // kubectl takes the flag off that the value belongs to, and puts it back.
+    let (flag, _) = word.split_once('=').filter(|_| word.starts_with('-')).unwrap_or_default();
+    let prefix = if flag.is_empty() { String::new() } else { format!("{flag}=") };
+    let mut lines: String = choices
         .iter()
         .filter(|choice| !choice.is_hide_set())
         .filter_map(|choice| {
             let value = choice.get_value().to_str()?;
             // As kubectl itself: flags only for who has begun one.
-            if value.starts_with('-') && !flag {
+            if value.starts_with('-') && !word.starts_with('-') {
                 return None;
             }
+            let value = value.strip_prefix(&prefix)?;
             let help = choice.get_help().map(ToString::to_string).unwrap_or_default();
-            let help = help.lines().next().unwrap_or_default().to_owned();
-            let line = if help.is_empty() { value.to_owned() } else { format!("{value}\t{help}") };
-            // A choice is a line: what would break it is none.
-            line.chars().all(|c| c == '\t' || !c.is_control()).then_some(line)
+            let help = help.lines().next().unwrap_or_default();
+            // A choice is a line, and goes onto a terminal: what would do harm there is none.
+            let harmless = |text: &str| sanitise::line(text) == text;
+            (harmless(value) && harmless(help)).then(|| match help {
+                "" => format!("{value}\n"),
+                help => format!("{value}\t{help}\n"),
+            })
         })
         .collect();
-    lines.push(":4".to_owned());
-    lines.join("\n") + "\n"
+    lines.push_str(NO_FILES);
+    lines
 }
 
-/// Which cluster the words typed so far mean, as far as they can be understood.
-fn connection(typed: &[OsString]) -> Connection {
-    let command = Cli::command().ignore_errors(true);
-    let matches = command.try_get_matches_from(&typed[..typed.len() - 1]);
-    matches.ok().and_then(|matches| Connection::from_arg_matches(&matches).ok()).unwrap_or_default()
+/// Whether this is a flag of some command that may stand alone: what follows it is no value of it.
+fn takes_its_value_by_equals(command: &clap::Command, word: &OsStr) -> bool {
+    let Some(flag) = word.to_str().and_then(|word| word.strip_prefix("--")) else { return false };
+    command
+        .get_arguments()
+        .any(|argument| argument.get_long() == Some(flag) && argument.is_require_equals_set())
+        || command.get_subcommands().any(|below| takes_its_value_by_equals(below, word))
 }
 
 /// What there are names of.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Names {
+    Apiservers,
     Nodes,
     Pods,
     Candidates,
+    /// Candidates that have a priority.
+    Preferred,
     /// Leases that have candidates.
     Elections,
     /// Leases of leader election.
     Leaders,
+    /// The same, in the namespace that is worked in.
+    Held,
     Namespaces,
     Contexts,
     Clusters,
@@ -93,7 +138,8 @@ enum Names {
 }
 
 /// Which argument of which command is one of these.
-const ARGUMENTS: [(&[&str], &str, Names); 20] = [
+const ARGUMENTS: &[(&[&str], &str, Names)] = &[
+    (&["apiservers"], "name", Names::Apiservers),
     (&["maint", "acquire"], "nodes", Names::Nodes),
     (&["maint", "renew"], "nodes", Names::Nodes),
     (&["maint", "release"], "nodes", Names::Nodes),
@@ -103,30 +149,56 @@ const ARGUMENTS: [(&[&str], &str, Names); 20] = [
     (&["candidates", "explain"], "lease", Names::Elections),
     (&["candidates", "set-priority"], "candidate", Names::Candidates),
     (&["candidates", "set-priority"], "lease", Names::Elections),
-    (&["candidates", "clear-priority"], "candidates", Names::Candidates),
+    (&["candidates", "clear-priority"], "candidates", Names::Preferred),
     (&["candidates", "clear-priority"], "lease", Names::Elections),
     (&["leaders"], "name", Names::Leaders),
-    (&["hold"], "name", Names::Leaders),
+    (&["hold"], "name", Names::Held),
     (&["partitions"], "node", Names::Nodes),
     (&["fence"], "node", Names::Nodes),
     (&["force-delete"], "pods", Names::Pods),
+    (&["force-delete"], "node", Names::Nodes),
     (&[], "namespace", Names::Namespaces),
     (&[], "context", Names::Contexts),
     (&[], "cluster", Names::Clusters),
     (&[], "user", Names::Users),
 ];
 
-fn with_names(mut command: clap::Command, connection: &Connection, typed: &[OsString]) -> clap::Command {
-    for (path, argument, names) in ARGUMENTS {
-        let (connection, typed) = (connection.clone(), typed.to_vec());
+/// The command line with the names of the cluster that the words typed so far mean, as far as they can
+/// be understood.
+fn with_names(mut command: clap::Command, word: &str, matches: &ArgMatches) -> clap::Command {
+    let connection = Connection::from_arg_matches(matches).unwrap_or_default();
+    for &(path, argument, names) in ARGUMENTS {
+        // `pod/NAME` is taken for a name, too.
+        let kind = word.split_inclusive('/').next().filter(|kind| names.kinds().contains(kind));
+        let kind = kind.unwrap_or_default().to_owned();
+        let (connection, given) = (connection.clone(), given(matches, path, argument));
         let found = ArgValueCandidates::new(move || -> Vec<CompletionCandidate> {
             // Nobody names the same one twice.
-            let new = |name: &String| !typed.iter().any(|word| word.as_os_str() == name.as_str());
-            names.find(&connection).into_iter().filter(new).map(CompletionCandidate::new).collect()
+            let new = names.find(&connection).into_iter().filter(|name| !given.contains(name));
+            new.map(|name| CompletionCandidate::new(format!("{kind}{name}"))).collect()
         });
         command = add(command, path, argument, found);
     }
     command
+}
+
+/// What was typed for an argument already.
+fn given(matches: &ArgMatches, path: &[&str], argument: &str) -> BTreeSet<String> {
+    match path {
+        [] => BTreeSet::new(),
+        [command] => {
+            let below = matches.subcommand_matches(command);
+            let given = below.and_then(|below| below.try_get_raw(argument).ok().flatten());
+            let name = |word: &OsStr| {
+                let word = word.to_string_lossy();
+                word.rsplit('/').next().unwrap_or_default().to_owned()
+            };
+            given.into_iter().flatten().map(name).collect()
+        }
+        [command, rest @ ..] => {
+            matches.subcommand_matches(command).map(|below| given(below, rest, argument)).unwrap_or_default()
+        }
+    }
 }
 
 fn add(command: clap::Command, path: &[&str], argument: &str, names: ArgValueCandidates) -> clap::Command {
@@ -139,6 +211,15 @@ fn add(command: clap::Command, path: &[&str], argument: &str, names: ArgValueCan
 }
 
 impl Names {
+    /// What may stand before such a name.
+    fn kinds(self) -> &'static [&'static str] {
+        match self {
+            Self::Nodes => &["node/"],
+            Self::Pods => &["pod/", "pods/"],
+            _ => &[],
+        }
+    }
+
     /// All of them, or none if they cannot be had in time.
     fn find(self, connection: &Connection) -> BTreeSet<String> {
         if let Some(names) = self.of_kubeconfig(connection) {
@@ -165,7 +246,7 @@ impl Names {
     }
 
     async fn of_cluster(self, connection: &Connection) -> crate::error::Result<BTreeSet<String>> {
-        let cluster = Cluster::new(config::load(connection)?, Some(WITHIN)).await?;
+        let cluster = Cluster::unseen(config::load(connection)?, WITHIN).await?;
         let namespace = connection.namespace.as_deref();
         let whole = async |resource, namespace: Option<&str>| -> crate::error::Result<BTreeSet<String>> {
             #[derive(Deserialize)]
@@ -180,21 +261,31 @@ impl Names {
             Self::Nodes => whole(NODES, None).await,
             Self::Namespaces => whole(NAMESPACES, None).await,
             Self::Pods => whole(PODS, Some(cluster.namespace())).await,
-            Self::Candidates | Self::Elections => {
+            Self::Candidates | Self::Preferred | Self::Elections => {
                 let Some(resource) = cluster.lease_candidates(namespace).await? else {
                     return Ok(BTreeSet::new());
                 };
                 let list = cluster.list::<Candidate>(&candidates_query(resource, namespace)).await?;
-                let name = |candidate: &Candidate| match self {
-                    Self::Elections => candidate.spec.lease_name.clone(),
-                    _ => candidate.name().to_owned(),
+                let now = cluster.server_time();
+                let choice = |candidate: &Candidate| match self {
+                    Self::Elections => Some(candidate.spec.lease_name.clone()),
+                    Self::Preferred if Priority::of(candidate).is_none() => None,
+                    Self::Candidates if candidate.state(now) == candidate::State::Expired => None,
+                    _ => Some(candidate.name().to_owned()),
                 };
-                Ok(list.items.iter().map(|object| name(&object.value)).collect())
+                Ok(list.items.iter().filter_map(|object| choice(&object.value)).collect())
             }
-            Self::Leaders => {
+            Self::Leaders | Self::Held => {
+                let namespace = if self == Self::Held { Some(cluster.namespace()) } else { namespace };
                 let list = cluster.list::<Lease>(&leases_query(namespace)).await?;
                 let leases = list.items.iter().filter(|object| leader::is_leader_election(&object.value));
                 Ok(leases.map(|object| object.value.metadata.name.clone()).collect())
+            }
+            Self::Apiservers => {
+                let list = cluster.list::<Lease>(&leases_query(Some(identity::NAMESPACE))).await?;
+                let now = cluster.server_time();
+                let all = list.items.iter().filter_map(|object| Identity::from_lease(&object.value, now));
+                Ok(all.map(|it| it.hostname.unwrap_or(it.identity)).collect())
             }
             Self::Contexts | Self::Clusters | Self::Users => Ok(BTreeSet::new()),
         }

@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     if complete::is_asked(&program) {
         let words: Vec<_> = typed.skip(1).collect();
         // Silent on failure, whatever it is: the answer goes into somebody's command line.
-        let _ = Printer::stdio().raw(&complete::answer(&words));
+        let _ = Printer::stdio().raw(&complete::answer(words));
         return ExitCode::SUCCESS;
     }
     let cli = match cli::parse(typed) {

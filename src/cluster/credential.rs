@@ -7,9 +7,11 @@
 
 use std::{
     fs,
-    io::IsTerminal as _,
+    io::{self, IsTerminal as _, Read as _},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Command, ExitStatus, Stdio},
+    thread,
+    time::{Duration, Instant},
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
@@ -53,6 +55,8 @@ struct Token {
 
 enum Origin {
     Exec(Box<ExecConfig>),
+    /// As the last, but it was run for somebody who did not ask for it, and is not run again.
+    ExecOnce,
     File(PathBuf),
 }
 
@@ -64,8 +68,12 @@ pub(super) struct TokenSource {
 
 impl TokenSource {
     /// Reads the token file or runs the plugin that `config` names, if it does, and takes their place
-    /// in `config`: a client certificate goes into it, a token is returned.
-    pub(super) async fn take_from(config: &mut kube::Config) -> Result<Option<Self>> {
+    /// in `config`: a client certificate goes into it, a token is returned. With a `limit` the plugin
+    /// is run unseen: it can ask and say nothing, and is ended when the time is over.
+    pub(super) async fn take_from(
+        config: &mut kube::Config,
+        limit: Option<Duration>,
+    ) -> Result<Option<Self>> {
         let auth = &mut config.auth_info;
         let exec = auth.exec.take();
         let file = auth.token_file.take().filter(|file| !file.is_empty());
@@ -83,7 +91,7 @@ impl TokenSource {
         let Some(exec) = exec.filter(|_| auth.token.is_none()) else {
             return Ok(None);
         };
-        let status = run(exec.clone()).await?;
+        let status = run(exec.clone(), limit).await?;
         if let (Some(certificate), Some(key)) = (&status.client_certificate_data, &status.client_key_data) {
             auth.client_certificate_data = Some(BASE64_STANDARD.encode(certificate));
             auth.client_key_data = Some(BASE64_STANDARD.encode(key).into());
@@ -92,14 +100,17 @@ impl TokenSource {
         if token.is_none() && auth.client_key_data.is_none() {
             return Err(failure(&exec, "it printed neither a token nor a client certificate with its key"));
         }
-        Ok(token.map(|token| Self { origin: Origin::Exec(Box::new(exec)), token: Mutex::new(token) }))
+        let origin = if limit.is_some() { Origin::ExecOnce } else { Origin::Exec(Box::new(exec)) };
+        Ok(token.map(|token| Self { origin, token: Mutex::new(token) }))
     }
 
     /// Puts the token into a request.
     pub(super) async fn authorise(&self, headers: &mut HeaderMap) -> Result<()> {
         let mut token = self.token.lock().await;
-        if token.expires.is_some_and(|expires| Timestamp::now() + MARGIN >= expires) {
-            *token = self.fresh().await?;
+        if token.expires.is_some_and(|expires| Timestamp::now() + MARGIN >= expires)
+            && let Some(fresh) = self.fresh().await?
+        {
+            *token = fresh;
         }
         headers.insert(header::AUTHORIZATION, token.header.clone());
         Ok(())
@@ -108,19 +119,21 @@ impl TokenSource {
     /// After a 401: whether there is another token to offer.
     pub(super) async fn renew(&self) -> Result<bool> {
         let mut token = self.token.lock().await;
-        let fresh = self.fresh().await?;
+        let Some(fresh) = self.fresh().await? else { return Ok(false) };
         let differs = fresh.header != token.header;
         *token = fresh;
         Ok(differs)
     }
 
-    async fn fresh(&self) -> Result<Token> {
+    async fn fresh(&self) -> Result<Option<Token>> {
         match &self.origin {
-            Origin::File(path) => read(path),
+            Origin::File(path) => read(path).map(Some),
             Origin::Exec(exec) => {
-                let status = run(ExecConfig::clone(exec)).await?;
-                token(exec, &status)?.ok_or_else(|| failure(exec, "it printed no token this time"))
+                let status = run(ExecConfig::clone(exec), None).await?;
+                let token = token(exec, &status)?;
+                token.map(Some).ok_or_else(|| failure(exec, "it printed no token this time"))
             }
+            Origin::ExecOnce => Ok(None),
         }
     }
 }
@@ -154,17 +167,17 @@ fn token(exec: &ExecConfig, status: &Status) -> Result<Option<Token>> {
 }
 
 /// Runs the plugin on a thread of its own: it may ask the user something and take its time.
-async fn run(exec: ExecConfig) -> Result<Status> {
-    tokio::task::spawn_blocking(move || run_blocking(&exec))
+async fn run(exec: ExecConfig, limit: Option<Duration>) -> Result<Status> {
+    tokio::task::spawn_blocking(move || run_blocking(&exec, limit))
         .await
         .unwrap_or_else(|error| Err(Error::Credential { message: error.to_string(), hint: None }))
 }
 
-fn run_blocking(exec: &ExecConfig) -> Result<Status> {
+fn run_blocking(exec: &ExecConfig, limit: Option<Duration>) -> Result<Status> {
     let Some(program) = &exec.command else {
         return Err(failure(exec, "the kubeconfig names no command for it"));
     };
-    let terminal = std::io::stdin().is_terminal();
+    let terminal = io::stdin().is_terminal() && limit.is_none();
     let interactive = match exec.interactive_mode {
         Some(ExecInteractiveMode::Never) => false,
         Some(ExecInteractiveMode::Always) if !terminal => {
@@ -184,18 +197,22 @@ fn run_blocking(exec: &ExecConfig) -> Result<Status> {
         .args(exec.args.iter().flatten())
         .env("KUBERNETES_EXEC_INFO", info.to_string())
         .stdin(if interactive { Stdio::inherit() } else { Stdio::null() })
-        .stderr(Stdio::inherit());
+        .stderr(if limit.is_none() { Stdio::inherit() } else { Stdio::null() });
     for variable in exec.env.iter().flatten() {
         if let (Some(name), Some(value)) = (variable.get("name"), variable.get("value")) {
             command.env(name, value);
         }
     }
-    let output = command.output().map_err(|error| failure(exec, &error.to_string()))?;
-    if !output.status.success() {
-        return Err(failure(exec, &format!("it ended with {}", output.status)));
+    let output = match limit {
+        None => command.output().map(|output| (output.status, output.stdout)),
+        Some(limit) => output_within(&mut command, limit),
+    };
+    let (status, stdout) = output.map_err(|error| failure(exec, &error.to_string()))?;
+    if !status.success() {
+        return Err(failure(exec, &format!("it ended with {status}")));
     }
     // The plugin's output may hold a token: no error here quotes it.
-    let answer: Answer = serde_saphyr::from_slice(&output.stdout)
+    let answer: Answer = serde_saphyr::from_slice(&stdout)
         .map_err(|_| failure(exec, "its output is not an ExecCredential"))?;
     if answer.api_version != version {
         return Err(failure(
@@ -204,6 +221,34 @@ fn run_blocking(exec: &ExecConfig) -> Result<Status> {
         ));
     }
     answer.status.ok_or_else(|| failure(exec, "its output has no status"))
+}
+
+/// What a command prints, which is little, if it ends in time. Otherwise it is ended, with all that it
+/// started.
+fn output_within(command: &mut Command, limit: Duration) -> io::Result<(ExitStatus, Vec<u8>)> {
+    const PAUSE: Duration = Duration::from_millis(5);
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(command, 0);
+    let began = Instant::now();
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
+    while began.elapsed() < limit {
+        if let Some(status) = child.try_wait()? {
+            let mut printed = Vec::new();
+            if let Some(mut stdout) = child.stdout.take() {
+                stdout.read_to_end(&mut printed)?;
+            }
+            return Ok((status, printed));
+        }
+        thread::sleep(PAUSE);
+    }
+    #[cfg(unix)]
+    if let Ok(group) = i32::try_from(child.id()) {
+        use nix::{sys::signal, unistd::Pid};
+        let _ = signal::killpg(Pid::from_raw(group), signal::Signal::SIGKILL);
+    }
+    child.kill()?;
+    child.wait()?;
+    Err(io::ErrorKind::TimedOut.into())
 }
 
 fn failure(exec: &ExecConfig, why: &str) -> Error {

@@ -85,7 +85,21 @@ impl Cluster {
     /// Prepares a connection; nothing is sent yet.
     ///
     /// `request_timeout` bounds every request (but not how long a watch stays open).
-    pub async fn new(mut config: kube::Config, request_timeout: Option<Duration>) -> Result<Self> {
+    pub async fn new(config: kube::Config, request_timeout: Option<Duration>) -> Result<Self> {
+        Self::connect(config, request_timeout, None).await
+    }
+
+    /// For somebody who did not ask for a connection, such as who completes a word: nothing is asked and
+    /// nothing said, not by a credential plugin either, and after `limit` it is given up.
+    pub async fn unseen(config: kube::Config, limit: Duration) -> Result<Self> {
+        Self::connect(config, Some(limit), Some(limit)).await
+    }
+
+    async fn connect(
+        mut config: kube::Config,
+        request_timeout: Option<Duration>,
+        unseen: Option<Duration>,
+    ) -> Result<Self> {
         let server = config::without_userinfo(config.cluster_url.to_string().trim_end_matches('/'));
         // kube would repeat any request, writes too, fifteen times with pauses of minutes.
         config.default_retry = false;
@@ -95,7 +109,7 @@ impl Cluster {
         config.headers.push((header::USER_AGENT, header::HeaderValue::from_static(user_agent)));
 
         let oddities = config::oddities(&config);
-        let credential = TokenSource::take_from(&mut config).await?;
+        let credential = TokenSource::take_from(&mut config, unseen).await?;
         let namespace = config.default_namespace.clone();
         let client = kube::Client::try_from(config).map_err(|error| Error::Kubeconfig {
             message: format!("cannot set up a connection to {server}: {}", causes(&error)),

@@ -264,7 +264,10 @@ fn bash_completes_names_of_the_cluster_through_kubectl() {
     let again = tab(&["kubectl", "lease", "maint", "acquire", &node, "complete-"]);
     assert!(!again.contains(&node), "it is named already: {again}");
     let commands = tab(&["kubectl", "lease", "part"]);
-    assert!(commands.starts_with("partition"), "{commands}");
+    assert!(commands.starts_with("partitions"), "the name, not an alias: {commands}");
+    // kubectl's script takes the flag off a word that has its value, and puts it back.
+    let value = tab(&["kubectl", "lease", "doctor", "--context=a"]);
+    assert_eq!(value.trim(), "admin");
 
     // Whatever goes wrong, nothing is said.
     let silent = |kubeconfig: &str, words: &[&str]| {
@@ -281,4 +284,67 @@ fn bash_completes_names_of_the_cluster_through_kubectl() {
     assert_eq!(silent(&nobody, &["maint", "acquire", ""]), ":4\n");
     assert_eq!(silent("/nowhere", &["maint", "acquire", ""]), ":4\n");
     assert_eq!(silent("/nowhere", &["--nonsense", "\u{1b}", ""]).lines().last(), Some(":4"));
+
+    let admin = plane.kubeconfig(User::Admin, 0).display().to_string();
+    let choices = |words: &[&str]| silent(&admin, words);
+    let offers = |words: &[&str], word: &str| {
+        let all = choices(words);
+        assert!(
+            all.lines().any(|line| line.split('\t').next() == Some(word)),
+            "no {word} in {words:?}: {all}"
+        );
+    };
+    offers(&["maint", "acquire", "node/complete-"], &format!("node/{node}"));
+    offers(&["force-delete", "--node", ""], &node);
+    offers(&["apiservers", ""], "cp-1");
+    offers(&["leaders", ""], "kube-controller-manager");
+    offers(&["hold", "-n", "kube-system", ""], "kube-controller-manager");
+    assert!(!choices(&["hold", ""]).contains("kube-controller-manager"), "it would be another lease here");
+    offers(&["--context", "admin", "--cluster", ""], "admin");
+    assert_eq!(choices(&["candidates", "clear-priority", ""]), ":4\n", "none has a priority");
+    // Behind '--' is a command of its own.
+    assert_eq!(choices(&["maint", "run", &node, "--", ""]), ":0\n");
+    // Only '--dry-run=client' has a value: what follows the flag alone is a node.
+    offers(&["maint", "acquire", "--dry-run", "complete-"], &node);
+}
+
+/// A credential plugin that wants to ask something gets no terminal to do it on, and none outlives the
+/// answer.
+#[test]
+fn completion_does_not_let_a_credential_plugin_ask() {
+    let plane = shared();
+    let folder = plane.folder.join(format!("asking-{}", random()));
+    std::fs::create_dir(&folder).unwrap();
+    let (script, alive) = (folder.join("plugin"), folder.join("alive"));
+    std::fs::write(
+        &script,
+        format!(
+            "#!/bin/sh\necho 'log in' >&2\nread answer\necho read >{0}.read\nsleep 3\necho late >{0}\n",
+            alive.display()
+        ),
+    )
+    .unwrap();
+    Command::new("chmod").arg("+x").arg(&script).status().unwrap();
+    let kubeconfig = folder.join("kubeconfig");
+    let text = std::fs::read_to_string(plane.kubeconfig(User::Admin, 0)).unwrap();
+    let mut config: Value = serde_saphyr::from_str(&text).unwrap();
+    config["users"][0]["user"] = serde_json::json!({ "exec": {
+        "apiVersion": "client.authentication.k8s.io/v1", "command": script, "interactiveMode": "IfAvailable",
+    } });
+    std::fs::write(&kubeconfig, config.to_string()).unwrap();
+    let program = folder.join("kubectl_complete-lease");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kubectl-lease"), &program).unwrap();
+    let began = std::time::Instant::now();
+    let output = Command::new(&program)
+        .args(["maint", "acquire", ""])
+        .env("KUBECONFIG", &kubeconfig)
+        .output()
+        .unwrap();
+    assert!(began.elapsed() < std::time::Duration::from_secs(2), "{:?}", began.elapsed());
+    assert_eq!(String::from_utf8_lossy(&output.stdout), ":4\n");
+    assert!(output.stderr.is_empty(), "{output:?}");
+    let read = || folder.join("alive.read").exists();
+    assert!(read(), "it ran, and had nothing to read");
+    std::thread::sleep(std::time::Duration::from_secs(4));
+    assert!(!alive.exists(), "it was ended");
 }
