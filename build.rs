@@ -19,14 +19,16 @@ fn main() {
         let output = Command::new("git").args(args).output().ok().filter(|output| output.status.success())?;
         Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
     };
-    // From a source archive there is none.
-    let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|| "unknown".to_owned());
+    // From a source archive there is none, and a repository around it is another's.
+    let is_top_level = git(&["rev-parse", "--show-cdup"]).is_some_and(|up| up.is_empty());
+    let own = |args: &[&str]| git(args).filter(|_| is_top_level);
+    let commit = own(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|| "unknown".to_owned());
     println!("cargo:rustc-env=KUBECTL_LEASE_COMMIT={commit}");
     println!("cargo:rustc-env=KUBECTL_LEASE_TESTED={}", tested().join(" and "));
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed={RELEASES}");
     for path in ["HEAD", "logs/HEAD"] {
-        if let Some(path) = git(&["rev-parse", "--git-path", path]) {
+        if let Some(path) = own(&["rev-parse", "--git-path", path]) {
             println!("cargo:rerun-if-changed={path}");
         }
     }

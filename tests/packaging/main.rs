@@ -42,8 +42,8 @@ fn succeed(command: &mut Command) -> Output {
 struct Folder(PathBuf);
 
 impl Folder {
-    fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("kubectl-lease-packaging-{}", std::process::id()));
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("kubectl-lease-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Self(path.canonicalize().unwrap())
     }
@@ -98,7 +98,7 @@ fn publish(index: &Path, manifest: &str) {
 
 #[test]
 fn the_real_krew_installs_upgrades_and_removes_what_make_release_makes() {
-    let folder = Folder::new();
+    let folder = Folder::new("packaging");
     let (krew, kubernetes) = (tool("tests/packaging/build"), tool("tests/control-plane/build"));
     let dist = folder.0.join("dist");
     let target = if cfg!(target_os = "macos") { "apple-darwin" } else { "unknown-linux-gnu" };
@@ -186,4 +186,34 @@ fn the_real_krew_installs_upgrades_and_removes_what_make_release_makes() {
     assert!(choices.starts_with("acquire"), "after the upgrade: {choices}");
     succeed(&mut command("kubectl", &["krew", "uninstall", "lease"]));
     assert!(!command("kubectl", &["lease", "--version"]).output().unwrap().status.success());
+}
+
+#[test]
+fn an_archive_has_neither_the_time_of_a_repository_around_it_nor_files_that_lie_about() {
+    let folder = Folder::new("around");
+    let source = folder.0.join("source");
+    fs::create_dir(&source).unwrap();
+    let mut copy = Command::new("cp");
+    copy.current_dir(ROOT).args([
+        "-R",
+        "packaging",
+        "man",
+        "completions",
+        "Cargo.toml",
+        "LICENSE",
+        "README.md",
+    ]);
+    succeed(copy.arg(&source));
+    fs::write(source.join("man/notes.txt"), "").unwrap();
+    fs::write(source.join("completions/kubectl-lease.bash.orig"), "").unwrap();
+    publish(&folder.0, "");
+    let mut archive = Command::new(source.join("packaging/archive"));
+    archive.env_remove("SOURCE_DATE_EPOCH").args(["LICENSE", "x86_64-unknown-linux-musl", "dist"]);
+    succeed(&mut archive);
+
+    let path =
+        source.join("dist").join(format!("kubectl-lease-v{}-linux-amd64.tar.gz", env!("CARGO_PKG_VERSION")));
+    let listed = text(&succeed(Command::new("tar").env("TZ", "UTC").arg("tzvf").arg(path)).stdout);
+    assert!(listed.lines().all(|line| line.contains("1970")), "{listed}");
+    assert!(!listed.contains("notes") && !listed.contains(".orig"), "{listed}");
 }
