@@ -38,6 +38,14 @@ fn succeed(command: &mut Command) -> Output {
     output
 }
 
+/// A command that has to fail, and what it says then.
+#[track_caller]
+fn fail(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(!output.status.success() && output.stdout.is_empty(), "{command:?}: {output:?}");
+    text(&output.stderr)
+}
+
 /// A folder that goes with the test.
 struct Folder(PathBuf);
 
@@ -186,6 +194,34 @@ fn the_real_krew_installs_upgrades_and_removes_what_make_release_makes() {
     assert!(choices.starts_with("acquire"), "after the upgrade: {choices}");
     succeed(&mut command("kubectl", &["krew", "uninstall", "lease"]));
     assert!(!command("kubectl", &["lease", "--version"]).output().unwrap().status.success());
+}
+
+#[test]
+fn the_manifest_has_the_platforms_that_there_are_archives_for_and_all_can_be_demanded() {
+    let folder = Folder::new("manifest");
+    let manifest = |args: &[&str]| {
+        let mut command = Command::new(format!("{ROOT}/packaging/manifest"));
+        command.arg(&folder.0).args(args);
+        command
+    };
+    let add = |name: &str| fs::write(folder.0.join(name), name).unwrap();
+    let archive = |platform: &str| format!("kubectl-lease-v{}-{platform}.tar.gz", env!("CARGO_PKG_VERSION"));
+    assert!(fail(&mut manifest(&[])).contains("has no archive of v"));
+
+    add(&archive("linux-amd64"));
+    let one = text(&succeed(&mut manifest(&[])).stdout);
+    assert_eq!(one.matches("sha256: ").count(), 1, "{one}");
+    let missing = format!("{} is missing", archive("linux-arm64"));
+    assert!(fail(&mut manifest(&["all"])).contains(&missing));
+
+    for platform in ["linux-arm64", "darwin-amd64", "darwin-arm64", "windows-amd64", "windows-arm64"] {
+        add(&archive(platform));
+    }
+    let all = text(&succeed(&mut manifest(&["all"])).stdout);
+    assert_eq!(all.matches("sha256: ").count(), 6, "{all}");
+
+    add(&archive("plan9-amd64"));
+    assert!(fail(&mut manifest(&[])).contains("is of no platform"));
 }
 
 #[test]
