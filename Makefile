@@ -40,11 +40,9 @@ lint: ## Formatting and clippy
 	@$(CARGO) clippy --locked --all-targets -- -D warnings
 
 # For another target than this machine's own: make release TARGET=x86_64-unknown-linux-musl
-release: ## The archive for this machine and krew's manifest for it, in dist/
+release: ## The archive for this machine and krew's manifest for it, in dist/, and how to install them
 	@target=$(or $(TARGET),$$(rustc -vV | sed -n 's/^host: //p')) && \
-	 binary=$$(packaging/binary "$$target") && rm -rf dist && \
-	 packaging/archive "$$binary" "$$target" dist && \
-	 packaging/manifest dist >dist/lease.yaml && echo dist/lease.yaml
+	 binary=$$(packaging/binary "$$target") && rm -rf dist && packaging/local "$$binary" "$$target" dist
 
 release-all: ## The archives for every platform that can be built here
 	@packaging/all dist

@@ -104,6 +104,17 @@ fn publish(index: &Path, manifest: &str) {
     git(&["commit", "--quiet", "--message", "lease"]);
 }
 
+/// What `make generate` makes, as paths in the archive.
+fn generated() -> Vec<String> {
+    let files = |folder: &str| {
+        let entries = fs::read_dir(format!("{ROOT}/{folder}")).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let ours = names.filter(|name| name.contains("kubectl-lease"));
+        ours.map(|name| format!("{folder}/{name}")).collect::<Vec<_>>()
+    };
+    [files("man"), files("completions")].concat()
+}
+
 #[test]
 fn the_real_krew_installs_upgrades_and_removes_what_make_release_makes() {
     let folder = Folder::new("packaging");
@@ -111,21 +122,22 @@ fn the_real_krew_installs_upgrades_and_removes_what_make_release_makes() {
     let dist = folder.0.join("dist");
     let target = if cfg!(target_os = "macos") { "apple-darwin" } else { "unknown-linux-gnu" };
     let target = format!("{}-{target}", std::env::consts::ARCH);
-    let archive = || {
-        let mut command = Command::new(format!("{ROOT}/packaging/archive"));
+    let make = |script: &str| {
+        let mut command = Command::new(format!("{ROOT}/packaging/{script}"));
         let output = succeed(command.args([env!("CARGO_BIN_EXE_kubectl-lease"), &target]).arg(&dist));
-        PathBuf::from(text(&output.stdout).trim())
+        text(&output.stdout)
     };
-    let first = fs::read(archive()).unwrap();
-    let path = archive();
+    let path = PathBuf::from(make("archive").trim());
+    let first = fs::read(&path).unwrap();
+    let told = make("local");
     assert!(first == fs::read(&path).unwrap(), "made twice, the same bytes");
     let listed = text(&succeed(Command::new("tar").arg("tzf").arg(&path)).stdout);
-    for file in ["kubectl-lease", "LICENSE", "man/kubectl-lease-hold.1", "completions/kubectl-lease.bash"] {
+    for file in ["kubectl-lease", "LICENSE", "README.md"].into_iter().map(String::from).chain(generated()) {
         assert!(listed.lines().any(|line| line == file), "{file} is not in {listed}");
     }
 
     let server = serve(dist.clone());
-    let manifest = text(&succeed(Command::new(format!("{ROOT}/packaging/manifest")).arg(&dist)).stdout);
+    let manifest = fs::read_to_string(dist.join("lease.yaml")).unwrap();
     let version = concat!("v", env!("CARGO_PKG_VERSION"));
     assert!(manifest.contains(&format!("  version: {version}\n")), "{manifest}");
     let description =
@@ -149,6 +161,19 @@ fn the_real_krew_installs_upgrades_and_removes_what_make_release_makes() {
             .args(args);
         command
     };
+    // What `make release` says, pasted into a shell.
+    let install = told.lines().last().unwrap();
+    assert!(
+        install.starts_with("kubectl krew install ") && install.contains(path.to_str().unwrap()),
+        "{told}"
+    );
+    succeed(&mut command("bash", &["-c", install]));
+    succeed(&mut command("kubectl", &["lease", "--version"]));
+    let stored = home.join(".krew/store/lease").join(version);
+    assert!(generated().iter().all(|file| stored.join(file).is_file()), "where the README says");
+    // Only removing it needs an index.
+    succeed(&mut command("kubectl", &["krew", "update"]));
+    succeed(&mut command("kubectl", &["krew", "uninstall", "lease"]));
     // The validator installs it too, for every platform that it names.
     succeed(&mut command("validate-krew-manifest", &["-manifest", file.to_str().unwrap()]));
     succeed(&mut command("kubectl", &["krew", "install", "lease"]));
