@@ -2,7 +2,7 @@
 
 use std::{
     env, fs, io,
-    path::{Path, PathBuf},
+    path::{Path, PathBuf, absolute},
 };
 
 use clap::CommandFactory as _;
@@ -40,7 +40,7 @@ fn script(shell: impl Generator) -> String {
 fn install(args: &InstallCompletion, printer: &mut Printer) -> Result<ExitCode> {
     let path = env::var_os("PATH").unwrap_or_default();
     let directories: Vec<PathBuf> = env::split_paths(&path).collect();
-    let plugin = find(&directories).ok_or_else(|| Error::Usage {
+    let plugin = find(&directories).and_then(|found| absolute(&found).ok()).ok_or_else(|| Error::Usage {
         message: format!("{PLUGIN} is not on the PATH, where kubectl would find it"),
         hint: Some(format!("put {PLUGIN} into a directory of the PATH first")),
     })?;
@@ -52,19 +52,22 @@ fn install(args: &InstallCompletion, printer: &mut Printer) -> Result<ExitCode> 
         hint: Some("--dir DIRECTORY puts it somewhere else on the PATH".into()),
     };
     match fs::symlink_metadata(&link) {
-        Ok(_) if is_ours(&link, &plugin) => {
+        Ok(_) if is_current(&link, &plugin) => {
             printer.done(&format!("{} is there already", link.display()))?;
         }
-        Ok(_) => {
+        Ok(_) if !is_ours(&link) => {
             return Err(Error::Refused {
                 message: format!("{} is there already, and is something else", link.display()),
-                hint: Some("remove it first, if it is an older one of this plugin's".into()),
+                hint: Some("remove it first, if it is not needed".into()),
             });
         }
-        Err(_) => {
+        _ => {
             place(&plugin, &link).map_err(|error| refuse(&error))?;
             printer.done(&format!("{} -> {}", link.display(), plugin.display()))?;
         }
+    }
+    if cfg!(not(unix)) {
+        printer.note("it is a copy: do this again after each upgrade");
     }
     let canonical = |path: &Path| fs::canonicalize(path).ok();
     if !directories.iter().any(|other| canonical(other) == canonical(directory)) {
@@ -82,20 +85,52 @@ fn find(directories: &[PathBuf]) -> Option<PathBuf> {
         .iter()
         .filter(|directory| !directory.as_os_str().is_empty())
         .map(|directory| directory.join(PLUGIN).with_extension(env::consts::EXE_EXTENSION))
-        .find(|candidate| candidate.is_file())
+        .find(|candidate| candidate.is_file() && is_executable(candidate))
 }
 
-fn is_ours(link: &Path, plugin: &Path) -> bool {
+#[cfg(unix)]
+fn is_executable(file: &Path) -> bool {
+    nix::unistd::access(file, nix::unistd::AccessFlags::X_OK).is_ok()
+}
+
+#[cfg(unix)]
+fn is_current(link: &Path, plugin: &Path) -> bool {
     matches!((fs::canonicalize(link), fs::canonicalize(plugin)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// A link to where the plugin is not any more, or to another of its versions.
+#[cfg(unix)]
+fn is_ours(link: &Path) -> bool {
+    fs::read_link(link).is_ok_and(|target| target.file_name() == Some(PLUGIN.as_ref()))
 }
 
 #[cfg(unix)]
 fn place(plugin: &Path, link: &Path) -> io::Result<()> {
-    std::os::unix::fs::symlink(plugin, link)
+    match fs::remove_file(link) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => std::os::unix::fs::symlink(plugin, link),
+    }
+}
+
+/// By its name.
+#[cfg(not(unix))]
+fn is_executable(_: &Path) -> bool {
+    true
+}
+
+#[cfg(not(unix))]
+fn is_current(copy: &Path, plugin: &Path) -> bool {
+    matches!((fs::read(copy), fs::read(plugin)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// A copy says nothing of where it is from, but no other program has its name.
+#[cfg(not(unix))]
+fn is_ours(copy: &Path) -> bool {
+    copy.is_file()
 }
 
 /// Links need a right that few have.
 #[cfg(not(unix))]
-fn place(plugin: &Path, link: &Path) -> io::Result<()> {
-    fs::copy(plugin, link).map(|_| ())
+fn place(plugin: &Path, copy: &Path) -> io::Result<()> {
+    fs::copy(plugin, copy).map(|_| ())
 }

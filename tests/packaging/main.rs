@@ -278,3 +278,36 @@ fn an_archive_has_neither_the_time_of_a_repository_around_it_nor_files_that_lie_
     assert!(listed.lines().all(|line| line.contains("1970")), "{listed}");
     assert!(!listed.contains("notes") && !listed.contains(".orig"), "{listed}");
 }
+
+#[test]
+fn completion_is_linked_to_what_kubectl_would_run() {
+    let folder = Folder::new("completion");
+    let [broken, bin, other] = ["broken", "bin", "other"].map(|name| folder.0.join(name));
+    for path in [&broken, &bin, &other] {
+        fs::create_dir(path).unwrap();
+    }
+    // Not executable: kubectl passes over it.
+    fs::write(broken.join("kubectl-lease"), "").unwrap();
+    let plugin = bin.join("kubectl-lease");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kubectl-lease"), &plugin).unwrap();
+    let install = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-lease"));
+        command.current_dir(&folder.0).env("PATH", "broken:bin:/usr/bin:/bin");
+        command.args(["completion", "install"]).args(args);
+        command
+    };
+    let target = |link: &Path| fs::read_link(link).unwrap();
+    succeed(&mut install(&[]));
+    let link = bin.join("kubectl_complete-lease");
+    assert_eq!(target(&link), plugin, "from everywhere, though the PATH is relative");
+    let again = text(&succeed(&mut install(&[])).stdout);
+    assert!(again.contains("is there already"), "{again}");
+
+    let link = other.join("kubectl_complete-lease");
+    std::os::unix::fs::symlink("/nowhere/kubectl-lease", &link).unwrap();
+    succeed(&mut install(&["--dir", "other"]));
+    assert_eq!(target(&link), plugin, "one that leads nowhere is renewed");
+    fs::remove_file(&link).unwrap();
+    fs::write(&link, "somebody's own").unwrap();
+    assert!(fail(&mut install(&["--dir", "other"])).contains("is something else"));
+}
