@@ -266,8 +266,8 @@ fn bash_completes_names_of_the_cluster_through_kubectl() {
     let commands = tab(&["kubectl", "lease", "part"]);
     assert!(commands.starts_with("partitions"), "the name, not an alias: {commands}");
     // kubectl's script takes the flag off a word that has its value, and puts it back.
-    let value = tab(&["kubectl", "lease", "doctor", "--context=a"]);
-    assert_eq!(value.trim(), "admin");
+    let value = tab(&["kubectl", "lease", "doctor", "--context=sand"]);
+    assert_eq!(value.trim(), "sandbox");
 
     // Whatever goes wrong, nothing is said.
     let silent = |kubeconfig: &str, words: &[&str]| {
@@ -300,7 +300,7 @@ fn bash_completes_names_of_the_cluster_through_kubectl() {
     offers(&["leaders", ""], "kube-controller-manager");
     offers(&["hold", "-n", "kube-system", ""], "kube-controller-manager");
     assert!(!choices(&["hold", ""]).contains("kube-controller-manager"), "it would be another lease here");
-    offers(&["--context", "admin", "--cluster", ""], "admin");
+    offers(&["--context", "sandbox", "--cluster", ""], "sandbox");
     assert_eq!(choices(&["candidates", "clear-priority", ""]), ":4\n", "none has a priority");
     // Behind '--' is a command of its own.
     assert_eq!(choices(&["maint", "run", &node, "--", ""]), ":0\n");
