@@ -65,9 +65,6 @@ show kubectl lease candidates explain kube-controller-manager
 show kubectl lease leaders
 
 title "Three nodes. Jane holds one for maintenance; john is told so, and waits:"
-for name in node-1 node-2 node-3; do
-  printf '{"apiVersion":"v1","kind":"Node","metadata":{"name":"%s"}}' "$name" | kubectl create -f - >/dev/null
-done
 show kubectl lease maint acquire node-1 --holder jane@laptop --reason 'replacing a disk'
 show kubectl lease maint acquire node-1 --holder john@desk || printf '(exit code %s)\n' "$?"
 show kubectl lease maint list

@@ -25,6 +25,8 @@ use std::{
 };
 
 use harness::{ControlPlane, Shape, User};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
 
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
@@ -59,9 +61,63 @@ fn run() -> ! {
     fs::write(folder().join("pid"), std::process::id().to_string()).unwrap();
     let plane = ControlPlane::start_in(&folder(), &Shape { apiservers: 3, managers: 3, ..Shape::default() });
     plane.kubectl(&["apply", "-f", concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guard.yaml")]);
+    plane.apply(&nodes());
     fs::write(folder().join("ready"), plane.assets.display().to_string()).unwrap();
     loop {
-        std::thread::park();
+        beat(&plane);
+        std::thread::sleep(BEAT);
+    }
+}
+
+/// As often as a kubelet.
+const BEAT: Duration = Duration::from_secs(10);
+/// There are no kubelets: this process beats for these, and lets one be dead.
+const LIVING: [&str; 2] = ["node-1", "node-2"];
+const DEAD: &str = "node-3";
+
+fn nodes() -> Value {
+    let node = |name: &str, ready: &str, heard: Timestamp| {
+        let time = format!("{heard:.0}");
+        json!({
+            "apiVersion": "v1", "kind": "Node", "metadata": { "name": name },
+            "status": { "conditions": [{
+                "type": "Ready", "status": ready, "reason": "Sandbox", "message": "",
+                "lastHeartbeatTime": time, "lastTransitionTime": time,
+            }] },
+        })
+    };
+    let (now, long_ago) = (Timestamp::now(), Timestamp::now() - SignedDuration::from_mins(10));
+    let mut items: Vec<Value> = LIVING.iter().map(|name| node(name, "True", now)).collect();
+    items.extend([node(DEAD, "Unknown", long_ago), heartbeat(DEAD, long_ago)]);
+    json!({ "apiVersion": "v1", "kind": "List", "items": items })
+}
+
+fn heartbeat(node: &str, time: Timestamp) -> Value {
+    json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": { "name": node, "namespace": "kube-node-lease" },
+        "spec": { "holderIdentity": node, "leaseDurationSeconds": 40, "renewTime": format!("{time:.6}") },
+    })
+}
+
+/// Renews the heartbeats, by whichever kube-apiserver is not just killed.
+fn beat(plane: &ControlPlane) {
+    let beats: Vec<Value> = LIVING.iter().map(|node| heartbeat(node, Timestamp::now())).collect();
+    let file = folder().join("heartbeats.json");
+    let list = json!({ "apiVersion": "v1", "kind": "List", "items": beats });
+    fs::write(&file, list.to_string()).unwrap();
+    for n in 0..plane.apiservers.len() {
+        let renewed = Command::new(plane.assets.join("kubectl"))
+            .args(["apply", "--request-timeout=5s", "-f"])
+            .arg(&file)
+            .env("KUBECONFIG", plane.kubeconfig(User::Admin, n))
+            .env("HOME", folder())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        if renewed.is_ok_and(|status| status.success()) {
+            break;
+        }
     }
 }
 
@@ -95,7 +151,8 @@ fn up() -> ExitCode {
     background.stdin.take().unwrap().write_all(STAY.as_bytes()).unwrap();
     let assets = fs::read_to_string(folder.join("ready")).unwrap();
     let kubeconfig = |user: User| folder.join(format!("{}-1.kubeconfig", user.name())).display().to_string();
-    println!("The control plane is up: cp-1, cp-2 and cp-3. Use it with");
+    println!("The control plane is up: cp-1, cp-2 and cp-3, with the nodes node-1, node-2, and node-3,");
+    println!("which nobody has heard of for ten minutes. Use it with");
     println!();
     println!("  export KUBECONFIG={}", kubeconfig(User::Admin));
     println!("  export PATH={assets}:{}:$PATH", folder.with_file_name("release").display());
