@@ -34,7 +34,9 @@ pub fn run(verb: &Completion, printer: &mut Printer) -> Result<ExitCode> {
 fn script(shell: impl Generator) -> String {
     let mut script = Vec::new();
     generate(shell, &mut Cli::command().bin_name(PLUGIN), PLUGIN, &mut script);
-    String::from_utf8_lossy(&script).into_owned()
+    // In the script for bash, clap_complete writes the hyphen of the name in two ways, so that nothing
+    // below a command is completed: https://github.com/clap-rs/clap/issues/6421
+    String::from_utf8_lossy(&script).replace("kubectl__subcmd__lease", "kubectl__lease")
 }
 
 fn install(args: &InstallCompletion, printer: &mut Printer) -> Result<ExitCode> {

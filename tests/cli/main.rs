@@ -6,6 +6,7 @@
 mod plugin;
 mod stub;
 
+mod completion;
 mod configuration;
 mod faults;
 mod generated;
