@@ -1519,6 +1519,10 @@ _kubectl__lease() {
                     COMPREPLY=($(compgen -W "table wide json yaml name" -- "${cur}"))
                     return 0
                     ;;
+                --no-headers)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
                 --print)
                     COMPREPLY=($(compgen -W "rbac guard" -- "${cur}"))
                     return 0
@@ -2971,6 +2975,10 @@ _kubectl__lease() {
                     ;;
                 -o)
                     COMPREPLY=($(compgen -W "table wide json yaml name" -- "${cur}"))
+                    return 0
+                    ;;
+                --no-headers)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 --holder)

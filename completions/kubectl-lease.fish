@@ -621,6 +621,8 @@ wide\t''
 json\t''
 yaml\t''
 name\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from status" -l no-headers -d 'Leave out the line of headers' -r -f -a "true\t''
+false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from status" -l holder -d 'Hold under this name instead of your user name and this host\'s' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from status" -l kubeconfig -d 'The kubeconfig file' -r -F
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from status" -l context -d 'The kubeconfig context to use' -r
@@ -646,7 +648,6 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and _
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from status" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from status" -l all -d 'All nodes'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from status" -l no-headers -d 'Leave out the line of headers'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -s o -l output -d 'Output format' -r -f -a "table\t''
 wide\t''
@@ -895,6 +896,8 @@ wide\t''
 json\t''
 yaml\t''
 name\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l no-headers -d 'Leave out the line of headers' -r -f -a "true\t''
+false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l holder -d 'Hold under this name instead of your user name and this host\'s' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l kubeconfig -d 'The kubeconfig file' -r -F
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l context -d 'The kubeconfig context to use' -r
@@ -920,7 +923,6 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance;
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l all -d 'All nodes'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l no-headers -d 'Leave out the line of headers'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -s o -l output -d 'Output format' -r -f -a "table\t''
 wide\t''
@@ -1203,6 +1205,8 @@ wide\t''
 json\t''
 yaml\t''
 name\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l no-headers -d 'Leave out the line of headers' -r -f -a "true\t''
+false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l print -d 'Print what an administrator applies to the cluster, and look at nothing' -r -f -a "rbac\t'The namespace of maintenance leases, and a role for each command'
 guard\t'The admission policy that keeps the prefix \'kubeadm\' for administrators'"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l kubeconfig -d 'The kubeconfig file' -r -F
@@ -1228,7 +1232,6 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l t
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l proxy-url -d 'The proxy to go through' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
 false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l no-headers -d 'Leave out the line of headers'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand completion; and not __fish_seen_subcommand_from bash zsh fish powershell install" -l kubeconfig -d 'The kubeconfig file' -r -F
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand completion; and not __fish_seen_subcommand_from bash zsh fish powershell install" -l context -d 'The kubeconfig context to use' -r

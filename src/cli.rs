@@ -6,6 +6,7 @@
 use std::{
     collections::BTreeSet,
     ffi::{OsStr, OsString},
+    ops::Not,
     path::PathBuf,
     time::Duration,
 };
@@ -117,9 +118,8 @@ pub struct Doctor {
     #[arg(short, long, value_enum, default_value_t, hide_default_value = true, value_name = "FORMAT")]
     pub output: Format,
 
-    /// Leave out the line of headers
-    #[arg(long)]
-    pub no_headers: bool,
+    #[command(flatten)]
+    pub no_headers: NoHeaders,
 
     /// Print what an administrator applies to the cluster, and look at nothing
     #[arg(long, value_enum, value_name = "MANIFEST", conflicts_with_all = ["output", "no_headers"])]
@@ -228,11 +228,8 @@ pub struct Listing {
         value_name = "BOOL", action = clap::ArgAction::Set)]
     pub watch: bool,
 
-    /// Leave out the line of headers
-    #[arg(long, num_args = 0..=1, require_equals = true, default_value = "false",
-        default_missing_value = "true", hide_default_value = true, hide_possible_values = true,
-        value_name = "BOOL", action = clap::ArgAction::Set)]
-    pub no_headers: bool,
+    #[command(flatten)]
+    pub no_headers: NoHeaders,
 
     /// Only those with these labels, such as key=value,other!=value
     #[arg(short = 'l', long, value_name = "LABELS")]
@@ -241,6 +238,24 @@ pub struct Listing {
     /// Only those with these fields, such as metadata.name=x
     #[arg(long, value_name = "FIELDS")]
     pub field_selector: Option<String>,
+}
+
+/// Whether a table goes without its headers; `!` says whether it has them.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct NoHeaders {
+    /// Leave out the line of headers
+    #[arg(long, num_args = 0..=1, require_equals = true, default_value = "false",
+        default_missing_value = "true", hide_default_value = true, hide_possible_values = true,
+        value_name = "BOOL", action = clap::ArgAction::Set)]
+    no_headers: bool,
+}
+
+impl Not for NoHeaders {
+    type Output = bool;
+
+    fn not(self) -> bool {
+        !self.no_headers
+    }
 }
 
 const CANDIDATES_EXAMPLES: &str = "\
@@ -624,9 +639,8 @@ pub struct Status {
     #[arg(short, long, value_enum, default_value_t, hide_default_value = true, value_name = "FORMAT")]
     pub output: Format,
 
-    /// Leave out the line of headers
-    #[arg(long)]
-    pub no_headers: bool,
+    #[command(flatten)]
+    pub no_headers: NoHeaders,
 
     #[command(flatten)]
     pub identity: Identity,
@@ -1329,6 +1343,16 @@ mod tests {
             let Command::Apiservers(args) = parse(line).unwrap().command else { panic!("{line}") };
             assert_eq!((args.listing.watch, !args.listing.no_headers), (watch, headers), "{line}");
         }
+        for (line, headers) in [("", true), (" --no-headers", false), (" --no-headers=false", true)] {
+            let command = |verb: &str| parse(&format!("x {verb}{line}")).unwrap().command;
+            let Command::Doctor(args) = command("doctor") else { panic!("{line}") };
+            assert_eq!(!args.no_headers, headers, "doctor{line}");
+            let Command::Maint(Maint::Status(args)) = command("maint status node-1") else {
+                panic!("{line}")
+            };
+            assert_eq!(!args.no_headers, headers, "maint status{line}");
+        }
+        assert_eq!(parse("x doctor --print guard --no-headers").unwrap_err().exit_code(), 2);
         let connection = |line: &str| parse(line).unwrap().connection;
         assert!(connection("x --insecure-skip-tls-verify apiservers").insecure_skip_tls_verify);
         assert!(!connection("x apiservers --insecure-skip-tls-verify=false").insecure_skip_tls_verify);
