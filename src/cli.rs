@@ -143,17 +143,65 @@ Examples:
   # For the program called directly, as kubectl-lease
   source <(kubectl lease completion bash)";
 
+const BASH_EXAMPLES: &str = "\
+Examples:
+  # In this shell
+  source <(kubectl lease completion bash)
+
+  # In every new one; needs the package bash-completion
+  mkdir -p ~/.local/share/bash-completion/completions
+  kubectl lease completion bash >~/.local/share/bash-completion/completions/kubectl-lease";
+
+const ZSH_EXAMPLES: &str = "\
+Examples:
+  # In this shell, where compinit has been run
+  source <(kubectl lease completion zsh)
+
+  # In every new one; ~/.zshrc needs 'fpath+=(~/.zfunc)' before it runs compinit
+  mkdir -p ~/.zfunc
+  kubectl lease completion zsh >~/.zfunc/_kubectl-lease";
+
+const FISH_EXAMPLES: &str = "\
+Examples:
+  # In this shell
+  kubectl lease completion fish | source
+
+  # In every new one
+  mkdir -p ~/.config/fish/completions
+  kubectl lease completion fish >~/.config/fish/completions/kubectl-lease.fish";
+
+const POWERSHELL_EXAMPLES: &str = "\
+Examples:
+  # In this shell
+  kubectl lease completion powershell | Out-String | Invoke-Expression
+
+  # In every new one
+  New-Item -Force -ItemType Directory (Split-Path $PROFILE)
+  Add-Content $PROFILE 'kubectl lease completion powershell | Out-String | Invoke-Expression'";
+
 /// Complete what is typed
 #[derive(Debug, Subcommand)]
 #[command(after_help = COMPLETION_EXAMPLES)]
 pub enum Completion {
     /// Print the completion script for bash
+    ///
+    /// For the program called directly, as kubectl-lease. 'completion install' is for 'kubectl lease'.
+    #[command(after_help = BASH_EXAMPLES)]
     Bash,
     /// Print the completion script for zsh
+    ///
+    /// For the program called directly, as kubectl-lease. 'completion install' is for 'kubectl lease'.
+    #[command(after_help = ZSH_EXAMPLES)]
     Zsh,
     /// Print the completion script for fish
+    ///
+    /// For the program called directly, as kubectl-lease. 'completion install' is for 'kubectl lease'.
+    #[command(after_help = FISH_EXAMPLES)]
     Fish,
     /// Print the completion script for PowerShell
+    ///
+    /// For the program called directly, as kubectl-lease. 'completion install' is for 'kubectl lease'.
+    #[command(after_help = POWERSHELL_EXAMPLES)]
     Powershell,
     Install(InstallCompletion),
 }
@@ -490,6 +538,18 @@ pub struct Leaders {
     pub listing: Listing,
 }
 
+const MAINT_EXAMPLES: &str = "\
+Examples:
+  # Hold a node, work on it, and let it go
+  kubectl lease maint acquire node-1 --reason 'new disk'
+  kubectl lease maint release node-1
+
+  # The same for the time of one command
+  kubectl lease maint run node-1 --reason 'new disk' -- kubectl drain node-1
+
+  # Who holds what
+  kubectl lease maint list";
+
 /// Hold nodes for maintenance, so that nobody else disrupts them meanwhile
 ///
 /// Who holds the lease of a node in the namespace kube-node-maintenance may reboot, drain or repair
@@ -497,7 +557,7 @@ pub struct Leaders {
 /// whoever asks for it, and nobody else. A holder that begins with 'kubeadm' is an administrator's
 /// and holds until released.
 #[derive(Debug, Subcommand)]
-#[command(alias = "maintenance")]
+#[command(alias = "maintenance", after_help = MAINT_EXAMPLES)]
 pub enum Maint {
     Acquire(Acquire),
     Renew(Renew),
@@ -1388,6 +1448,19 @@ mod tests {
         }
         assert!(OVERVIEW.lines().count() < 24, "and a prompt below it");
         assert!(OVERVIEW.lines().all(|line| line.chars().count() <= 80));
+    }
+
+    #[test]
+    fn every_command_has_examples_of_itself() {
+        fn check(command: &clap::Command, path: &str) {
+            for below in command.get_subcommands() {
+                let path = format!("{path} {}", below.get_name());
+                let text = below.get_after_help().map(ToString::to_string).unwrap_or_default();
+                assert!(text.starts_with("Examples:\n  # ") && text.contains(&path), "{path}: {text}");
+                check(below, &path);
+            }
+        }
+        check(&Cli::command(), "kubectl lease");
     }
 
     #[test]
