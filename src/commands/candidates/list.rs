@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Controller, check_namespace, elections, leases, told};
 use crate::{
-    cli::Candidates,
+    cli::{self, Candidates},
     cluster::{
         Cluster, LEASES, Object, Resource,
         candidates::{Part, candidates_query, leases_query},
@@ -61,7 +61,7 @@ pub async fn run(
     let now = cluster.server_time();
     let rows = Shown { lease: args.lease.as_deref(), resource }.items(&parts, now);
     match (&args.lease, rows.is_empty()) {
-        (Some(lease), true) => return Err(no_candidates(lease, &parts)),
+        (Some(lease), true) => return Err(perhaps_a_verb(lease, no_candidates(lease, &parts))),
         (None, true) => {
             check_namespace(namespace, cluster).await?;
             printer.note(if parts[0].is_empty() {
@@ -117,6 +117,18 @@ pub fn no_candidates(lease: &str, parts: &[Vec<Object<Part>>]) -> Error {
         format!("there are candidates for {}", others.join(", "))
     };
     Error::NotFound { message: format!("there are no candidates for '{lease}'"), hint: Some(hint) }
+}
+
+/// A mistyped verb is taken for the name of a lease.
+fn perhaps_a_verb(lease: &str, error: Error) -> Error {
+    let message = error.to_string();
+    match (cli::similar_verb("candidates", lease), error.hint()) {
+        (Some(verb), Some(hint)) => {
+            let hint = format!("the command is 'kubectl lease candidates {verb}', if you mean that; {hint}");
+            Error::NotFound { message, hint: Some(hint) }
+        }
+        _ => error,
+    }
 }
 
 struct Shown<'a> {
@@ -462,5 +474,18 @@ impl Row {
         let pinged = old.state == State::Pending;
         (old.state != self.state && (away(self) || away(old)) && !pinged)
             .then(|| (self.state.word(), format!("was {}", old.state), self.tone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_almost_a_verb_may_be_one() {
+        let hint = |lease: &str| perhaps_a_verb(lease, no_candidates(lease, &[])).hint().unwrap();
+        assert!(hint("explian").starts_with("the command is 'kubectl lease candidates explain'"));
+        assert!(hint("set-prio").starts_with("the command is 'kubectl lease candidates set-priority'"));
+        assert_eq!(hint("kube-scheduler"), "no component here uses coordinated leader election");
     }
 }
