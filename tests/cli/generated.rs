@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path};
 use clap::{Command, CommandFactory as _};
 use kubectl_lease::cli::Cli;
 
-use crate::plugin::Plugin;
+use crate::{man, plugin::Plugin};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const BEGIN: &str = "<!-- Made by `make generate` from the help texts: do not edit. -->\n";
@@ -56,21 +56,7 @@ fn completions_are_fresh() {
 
 #[test]
 fn man_pages_are_fresh() {
-    let mut files = BTreeMap::new();
-    // Without the commit, which is another one as soon as they are committed.
-    let mut command = Cli::command().version(env!("CARGO_PKG_VERSION"));
-    command.build();
-    pages(&command, "kubectl-lease", &mut files);
-    check("man", &files);
-}
-
-fn pages(command: &Command, name: &str, files: &mut BTreeMap<String, String>) {
-    let mut page = Vec::new();
-    clap_mangen::Man::new(command.clone()).render(&mut page).unwrap();
-    files.insert(format!("{name}.1"), String::from_utf8(page).unwrap());
-    for below in visible(command) {
-        pages(below, &format!("{name}-{}", below.get_name()), files);
-    }
+    check("man", &man::pages());
 }
 
 fn visible(command: &Command) -> impl Iterator<Item = &Command> {

@@ -10,6 +10,7 @@ mod completion;
 mod configuration;
 mod faults;
 mod generated;
+mod man;
 
 /// The help and the usage errors, each as a transcript. `TRYCMD=overwrite` writes them anew.
 #[test]
