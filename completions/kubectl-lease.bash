@@ -16,14 +16,8 @@ _kubectl__lease() {
             ",$1")
                 cmd="kubectl__lease"
                 ;;
-            kubectl__lease,apiserver)
-                cmd="kubectl__lease__subcmd__apiservers"
-                ;;
             kubectl__lease,apiservers)
                 cmd="kubectl__lease__subcmd__apiservers"
-                ;;
-            kubectl__lease,candidate)
-                cmd="kubectl__lease__subcmd__candidates"
                 ;;
             kubectl__lease,candidates)
                 cmd="kubectl__lease__subcmd__candidates"
@@ -43,20 +37,11 @@ _kubectl__lease() {
             kubectl__lease,hold)
                 cmd="kubectl__lease__subcmd__hold"
                 ;;
-            kubectl__lease,leader)
-                cmd="kubectl__lease__subcmd__leaders"
-                ;;
             kubectl__lease,leaders)
                 cmd="kubectl__lease__subcmd__leaders"
                 ;;
             kubectl__lease,maint)
                 cmd="kubectl__lease__subcmd__maint"
-                ;;
-            kubectl__lease,maintenance)
-                cmd="kubectl__lease__subcmd__maint"
-                ;;
-            kubectl__lease,partition)
-                cmd="kubectl__lease__subcmd__partitions"
                 ;;
             kubectl__lease,partitions)
                 cmd="kubectl__lease__subcmd__partitions"
@@ -91,9 +76,6 @@ _kubectl__lease() {
             kubectl__lease__subcmd__maint,list)
                 cmd="kubectl__lease__subcmd__maint__subcmd__list"
                 ;;
-            kubectl__lease__subcmd__maint,ls)
-                cmd="kubectl__lease__subcmd__maint__subcmd__list"
-                ;;
             kubectl__lease__subcmd__maint,release)
                 cmd="kubectl__lease__subcmd__maint__subcmd__release"
                 ;;
@@ -113,7 +95,7 @@ _kubectl__lease() {
 
     case "${cmd}" in
         kubectl__lease)
-            opts="-n -s -h -V --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help --version apiservers apiserver candidates candidate leaders leader maint maintenance hold partitions partition force-delete fence doctor completion"
+            opts="-n -s -h -V --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help --version apiservers candidates leaders maint hold partitions force-delete fence doctor completion"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2163,7 +2145,7 @@ _kubectl__lease() {
             return 0
             ;;
         kubectl__lease__subcmd__maint)
-            opts="-n -s -h --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help acquire renew release status list ls run"
+            opts="-n -s -h --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help acquire renew release status list run"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

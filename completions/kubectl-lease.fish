@@ -50,16 +50,11 @@ false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -s V -l version -d 'Print version'
 complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "apiservers" -d 'List the kube-apiservers and whether they are alive'
-complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "apiserver" -d 'List the kube-apiservers and whether they are alive'
 complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "candidates" -d 'List the candidates of coordinated leader elections'
-complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "candidate" -d 'List the candidates of coordinated leader elections'
 complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "leaders" -d 'List every leader-election lease, coordinated or not'
-complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "leader" -d 'List every leader-election lease, coordinated or not'
 complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "maint" -d 'Hold nodes for maintenance, so that nobody else disrupts them meanwhile'
-complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "maintenance" -d 'Hold nodes for maintenance, so that nobody else disrupts them meanwhile'
 complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "hold" -d 'Run a command while holding a lease, any lease'
 complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "partitions" -d 'List nodes that stopped heartbeating, and the pods stranded on them'
-complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "partition" -d 'List nodes that stopped heartbeating, and the pods stranded on them'
 complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "force-delete" -d 'Force-delete pods, after a look at what that could do'
 complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "fence" -d 'Declare a dead node\'s machine to be off, so that its pods are let go'
 complete -c kubectl-lease -n "__fish_kubectl_lease_needs_command" -f -a "doctor" -d 'Tell what this cluster and this user can do, and what to enable'
@@ -99,41 +94,6 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiservers" 
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiservers" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiservers" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -s o -l output -d 'Output format' -r -f -a "table\t''
-wide\t''
-json\t''
-yaml\t''
-name\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -s w -l watch -d 'Keep watching, and show what changes' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -l no-headers -d 'Leave out the line of headers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -s l -l selector -d 'Only those with these labels, such as key=value,other!=value' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -l field-selector -d 'Only those with these fields, such as metadata.name=x' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -l kubeconfig -d 'The kubeconfig file' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -l context -d 'The kubeconfig context to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -l cluster -d 'The kubeconfig cluster to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -l user -d 'The kubeconfig user to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -s n -l namespace -d 'The namespace, for commands that work in one' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -l as -d 'Act as this user' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -l as-group -d 'Act as a member of this group; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -l as-uid -d 'Act as the user with this uid' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -s s -l server -d 'The address of the API server' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -l token -d 'A bearer token to authenticate with' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -l username -d 'The user name for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -l password -d 'The password for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -l client-certificate -d 'A file with the client certificate' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -l client-key -d 'A file with the client certificate\'s key' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -l proxy-url -d 'The proxy to go through' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiserver" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -s A -l all-namespaces -d 'In all namespaces, which is also what happens without -n' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -s o -l output -d 'Output format' -r -f -a "table\t''
@@ -270,142 +230,6 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; 
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from clear-priority" -l expired -d 'All whose time is over'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from clear-priority" -s y -l yes -d 'Yes, without being asked'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from clear-priority" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -s A -l all-namespaces -d 'In all namespaces, which is also what happens without -n' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -s o -l output -d 'Output format' -r -f -a "table\t''
-wide\t''
-json\t''
-yaml\t''
-name\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -s w -l watch -d 'Keep watching, and show what changes' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l no-headers -d 'Leave out the line of headers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -s l -l selector -d 'Only those with these labels, such as key=value,other!=value' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l field-selector -d 'Only those with these fields, such as metadata.name=x' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l kubeconfig -d 'The kubeconfig file' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l context -d 'The kubeconfig context to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l cluster -d 'The kubeconfig cluster to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l user -d 'The kubeconfig user to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -s n -l namespace -d 'The namespace, for commands that work in one' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l as -d 'Act as this user' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l as-group -d 'Act as a member of this group; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l as-uid -d 'Act as the user with this uid' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -s s -l server -d 'The address of the API server' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l token -d 'A bearer token to authenticate with' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l username -d 'The user name for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l password -d 'The password for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l client-certificate -d 'A file with the client certificate' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l client-key -d 'A file with the client certificate\'s key' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l proxy-url -d 'The proxy to go through' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -a "explain" -d 'Explain the election for a lease in words'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -a "set-priority" -d 'Prefer a candidate: the highest priority leads'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and not __fish_seen_subcommand_from explain set-priority clear-priority" -a "clear-priority" -d 'Take the priority of candidates away again'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -s o -l output -d 'Output format' -r -f -a "table\t''
-wide\t''
-json\t''
-yaml\t''
-name\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -l kubeconfig -d 'The kubeconfig file' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -l context -d 'The kubeconfig context to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -l cluster -d 'The kubeconfig cluster to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -l user -d 'The kubeconfig user to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -s n -l namespace -d 'The namespace, for commands that work in one' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -l as -d 'Act as this user' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -l as-group -d 'Act as a member of this group; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -l as-uid -d 'Act as the user with this uid' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -s s -l server -d 'The address of the API server' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -l token -d 'A bearer token to authenticate with' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -l username -d 'The user name for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -l password -d 'The password for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -l client-certificate -d 'A file with the client certificate' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -l client-key -d 'A file with the client certificate\'s key' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -l proxy-url -d 'The proxy to go through' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from explain" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l lease -d 'Of the candidates for this lease' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l for -d 'For how long: stays, and clears it when the time is up or on Ctrl-C' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l wait -d 'Wait until it leads and renews, for no longer than this; a minute if not given' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l dry-run -d 'Only show what would be done: client decides here, server asks the server to check it too' -r -f -a "none\t''
-client\t''
-server\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l field-manager -d 'Whose fields they are' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l kubeconfig -d 'The kubeconfig file' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l context -d 'The kubeconfig context to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l cluster -d 'The kubeconfig cluster to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l user -d 'The kubeconfig user to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -s n -l namespace -d 'The namespace, for commands that work in one' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l as -d 'Act as this user' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l as-group -d 'Act as a member of this group; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l as-uid -d 'Act as the user with this uid' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -s s -l server -d 'The address of the API server' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l token -d 'A bearer token to authenticate with' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l username -d 'The user name for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l password -d 'The password for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l client-certificate -d 'A file with the client certificate' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l client-key -d 'A file with the client certificate\'s key' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l proxy-url -d 'The proxy to go through' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l detach -d 'With --for: only record when it ends; \'clear-priority --expired\' clears it'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -s y -l yes -d 'Yes, without being asked'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -l force -d 'Also where the candidate does not answer, or nobody runs its election'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from set-priority" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l lease -d 'Of the candidates for this lease' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l wait -d 'Wait until the next one leads and renews, for no longer than this; a minute if not given' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l dry-run -d 'Only show what would be done: client decides here, server asks the server to check it too' -r -f -a "none\t''
-client\t''
-server\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l field-manager -d 'Whose fields they are' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l kubeconfig -d 'The kubeconfig file' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l context -d 'The kubeconfig context to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l cluster -d 'The kubeconfig cluster to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l user -d 'The kubeconfig user to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -s n -l namespace -d 'The namespace, for commands that work in one' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l as -d 'Act as this user' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l as-group -d 'Act as a member of this group; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l as-uid -d 'Act as the user with this uid' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -s s -l server -d 'The address of the API server' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l token -d 'A bearer token to authenticate with' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l username -d 'The user name for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l password -d 'The password for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l client-certificate -d 'A file with the client certificate' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l client-key -d 'A file with the client certificate\'s key' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l proxy-url -d 'The proxy to go through' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l all -d 'All that have one'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -l expired -d 'All whose time is over'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -s y -l yes -d 'Yes, without being asked'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidate; and __fish_seen_subcommand_from clear-priority" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leaders" -s A -l all-namespaces -d 'In all namespaces, which is also what happens without -n' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leaders" -s o -l output -d 'Output format' -r -f -a "table\t''
@@ -443,74 +267,36 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leaders" -l 
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leaders" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leaders" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -s A -l all-namespaces -d 'In all namespaces, which is also what happens without -n' -r -f -a "true\t''
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -l kubeconfig -d 'The kubeconfig file' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -l context -d 'The kubeconfig context to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -l cluster -d 'The kubeconfig cluster to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -l user -d 'The kubeconfig user to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -s n -l namespace -d 'The namespace, for commands that work in one' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -l as -d 'Act as this user' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -l as-group -d 'Act as a member of this group; may be repeated' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -l as-uid -d 'Act as the user with this uid' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -s s -l server -d 'The address of the API server' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -l token -d 'A bearer token to authenticate with' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -l username -d 'The user name for basic authentication' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -l password -d 'The password for basic authentication' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -l client-certificate -d 'A file with the client certificate' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -l client-key -d 'A file with the client certificate\'s key' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
 false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -s o -l output -d 'Output format' -r -f -a "table\t''
-wide\t''
-json\t''
-yaml\t''
-name\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -s w -l watch -d 'Keep watching, and show what changes' -r -f -a "true\t''
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -l proxy-url -d 'The proxy to go through' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
 false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -l no-headers -d 'Leave out the line of headers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -s l -l selector -d 'Only those with these labels, such as key=value,other!=value' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -l field-selector -d 'Only those with these fields, such as metadata.name=x' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -l kubeconfig -d 'The kubeconfig file' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -l context -d 'The kubeconfig context to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -l cluster -d 'The kubeconfig cluster to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -l user -d 'The kubeconfig user to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -s n -l namespace -d 'The namespace, for commands that work in one' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -l as -d 'Act as this user' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -l as-group -d 'Act as a member of this group; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -l as-uid -d 'Act as the user with this uid' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -s s -l server -d 'The address of the API server' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -l token -d 'A bearer token to authenticate with' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -l username -d 'The user name for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -l password -d 'The password for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -l client-certificate -d 'A file with the client certificate' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -l client-key -d 'A file with the client certificate\'s key' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -l proxy-url -d 'The proxy to go through' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leader" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l kubeconfig -d 'The kubeconfig file' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l context -d 'The kubeconfig context to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l cluster -d 'The kubeconfig cluster to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l user -d 'The kubeconfig user to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -s n -l namespace -d 'The namespace, for commands that work in one' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l as -d 'Act as this user' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l as-group -d 'Act as a member of this group; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l as-uid -d 'Act as the user with this uid' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -s s -l server -d 'The address of the API server' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l token -d 'A bearer token to authenticate with' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l username -d 'The user name for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l password -d 'The password for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l client-certificate -d 'A file with the client certificate' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l client-key -d 'A file with the client certificate\'s key' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l proxy-url -d 'The proxy to go through' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -f -a "acquire" -d 'Take the maintenance leases of nodes'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -f -a "renew" -d 'Renew maintenance leases that are yours'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -f -a "release" -d 'Release maintenance leases'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -f -a "status" -d 'Show whether nodes are held: exit code 0 if free or yours, 4 if held by another'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -f -a "list" -d 'List every node with its maintenance lease'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -f -a "ls" -d 'List every node with its maintenance lease'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list ls run" -f -a "run" -d 'Run a command while holding the maintenance leases of nodes'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -f -a "acquire" -d 'Take the maintenance leases of nodes'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -f -a "renew" -d 'Renew maintenance leases that are yours'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -f -a "release" -d 'Release maintenance leases'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -f -a "status" -d 'Show whether nodes are held: exit code 0 if free or yours, 4 if held by another'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -f -a "list" -d 'List every node with its maintenance lease'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -f -a "run" -d 'Run a command while holding the maintenance leases of nodes'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -s l -l selector -d 'All nodes with these labels' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -s d -l duration -d 'For how long; over 1h only with --admin' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -s r -l reason -d 'Why, for others to read' -r
@@ -686,43 +472,6 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and _
 false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l abandoned -d 'Only those that look forgotten'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -s o -l output -d 'Output format' -r -f -a "table\t''
-wide\t''
-json\t''
-yaml\t''
-name\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -s w -l watch -d 'Keep watching, and show what changes' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l no-headers -d 'Leave out the line of headers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -s l -l selector -d 'Only those with these labels, such as key=value,other!=value' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l field-selector -d 'Only those with these fields, such as metadata.name=x' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l holder -d 'Hold under this name instead of your user name and this host\'s' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l kubeconfig -d 'The kubeconfig file' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l context -d 'The kubeconfig context to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l cluster -d 'The kubeconfig cluster to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l user -d 'The kubeconfig user to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -s n -l namespace -d 'The namespace, for commands that work in one' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l as -d 'Act as this user' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l as-group -d 'Act as a member of this group; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l as-uid -d 'Act as the user with this uid' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -s s -l server -d 'The address of the API server' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l token -d 'A bearer token to authenticate with' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l username -d 'The user name for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l password -d 'The password for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l client-certificate -d 'A file with the client certificate' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l client-key -d 'A file with the client certificate\'s key' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l proxy-url -d 'The proxy to go through' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -l abandoned -d 'Only those that look forgotten'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from ls" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -s l -l selector -d 'All nodes with these labels' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -s d -l duration -d 'How long others wait if this machine dies; renewed while the command runs' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -s r -l reason -d 'Why, for others to read' -r
@@ -755,281 +504,6 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and _
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l take-malformed -d 'Take a lease whose fields cannot be judged: a holder without renewTime or duration'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l ignore-medik8s -d 'Take a node that medik8s is working on'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l kubeconfig -d 'The kubeconfig file' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l context -d 'The kubeconfig context to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l cluster -d 'The kubeconfig cluster to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l user -d 'The kubeconfig user to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -s n -l namespace -d 'The namespace, for commands that work in one' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l as -d 'Act as this user' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l as-group -d 'Act as a member of this group; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l as-uid -d 'Act as the user with this uid' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -s s -l server -d 'The address of the API server' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l token -d 'A bearer token to authenticate with' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l username -d 'The user name for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l password -d 'The password for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l client-certificate -d 'A file with the client certificate' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l client-key -d 'A file with the client certificate\'s key' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l proxy-url -d 'The proxy to go through' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -f -a "acquire" -d 'Take the maintenance leases of nodes'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -f -a "renew" -d 'Renew maintenance leases that are yours'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -f -a "release" -d 'Release maintenance leases'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -f -a "status" -d 'Show whether nodes are held: exit code 0 if free or yours, 4 if held by another'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -f -a "list" -d 'List every node with its maintenance lease'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -f -a "ls" -d 'List every node with its maintenance lease'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and not __fish_seen_subcommand_from acquire renew release status list ls run" -f -a "run" -d 'Run a command while holding the maintenance leases of nodes'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -s l -l selector -d 'All nodes with these labels' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -s d -l duration -d 'For how long; over 1h only with --admin' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -s r -l reason -d 'Why, for others to read' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l wait -d 'Wait until it is free, for no longer than this; forever if not given' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l holder -d 'Hold under this name instead of your user name and this host\'s' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l dry-run -d 'Only show what would be done: client decides here, server asks the server to check it too' -r -f -a "none\t''
-client\t''
-server\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l field-manager -d 'Whose fields they are' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l kubeconfig -d 'The kubeconfig file' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l context -d 'The kubeconfig context to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l cluster -d 'The kubeconfig cluster to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l user -d 'The kubeconfig user to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -s n -l namespace -d 'The namespace, for commands that work in one' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l as -d 'Act as this user' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l as-group -d 'Act as a member of this group; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l as-uid -d 'Act as the user with this uid' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -s s -l server -d 'The address of the API server' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l token -d 'A bearer token to authenticate with' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l username -d 'The user name for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l password -d 'The password for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l client-certificate -d 'A file with the client certificate' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l client-key -d 'A file with the client certificate\'s key' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l proxy-url -d 'The proxy to go through' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l all -d 'All nodes'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l admin -d 'Hold as an administrator, until released'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l take-malformed -d 'Take a lease whose fields cannot be judged: a holder without renewTime or duration'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -l ignore-medik8s -d 'Take a node that medik8s is working on'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from acquire" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -s l -l selector -d 'All nodes with these labels' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -s d -l duration -d 'For how long from now; over 1h only with --admin' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l holder -d 'Hold under this name instead of your user name and this host\'s' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l dry-run -d 'Only show what would be done: client decides here, server asks the server to check it too' -r -f -a "none\t''
-client\t''
-server\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l field-manager -d 'Whose fields they are' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l kubeconfig -d 'The kubeconfig file' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l context -d 'The kubeconfig context to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l cluster -d 'The kubeconfig cluster to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l user -d 'The kubeconfig user to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -s n -l namespace -d 'The namespace, for commands that work in one' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l as -d 'Act as this user' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l as-group -d 'Act as a member of this group; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l as-uid -d 'Act as the user with this uid' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -s s -l server -d 'The address of the API server' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l token -d 'A bearer token to authenticate with' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l username -d 'The user name for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l password -d 'The password for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l client-certificate -d 'A file with the client certificate' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l client-key -d 'A file with the client certificate\'s key' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l proxy-url -d 'The proxy to go through' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l all -d 'All nodes'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -l admin -d 'Renew what you hold as an administrator'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from renew" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -s l -l selector -d 'All nodes with these labels' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l holder -d 'Hold under this name instead of your user name and this host\'s' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l dry-run -d 'Only show what would be done: client decides here, server asks the server to check it too' -r -f -a "none\t''
-client\t''
-server\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l field-manager -d 'Whose fields they are' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l kubeconfig -d 'The kubeconfig file' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l context -d 'The kubeconfig context to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l cluster -d 'The kubeconfig cluster to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l user -d 'The kubeconfig user to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -s n -l namespace -d 'The namespace, for commands that work in one' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l as -d 'Act as this user' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l as-group -d 'Act as a member of this group; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l as-uid -d 'Act as the user with this uid' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -s s -l server -d 'The address of the API server' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l token -d 'A bearer token to authenticate with' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l username -d 'The user name for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l password -d 'The password for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l client-certificate -d 'A file with the client certificate' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l client-key -d 'A file with the client certificate\'s key' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l proxy-url -d 'The proxy to go through' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l all -d 'All nodes'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l force -d 'Release what somebody else holds'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l confirm -d 'Yes to --force, where there is no terminal to ask on'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -l admin -d 'Release what an administrator holds'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from release" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -s l -l selector -d 'All nodes with these labels' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -s o -l output -d 'Output format' -r -f -a "table\t''
-wide\t''
-json\t''
-yaml\t''
-name\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l no-headers -d 'Leave out the line of headers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l holder -d 'Hold under this name instead of your user name and this host\'s' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l kubeconfig -d 'The kubeconfig file' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l context -d 'The kubeconfig context to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l cluster -d 'The kubeconfig cluster to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l user -d 'The kubeconfig user to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -s n -l namespace -d 'The namespace, for commands that work in one' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l as -d 'Act as this user' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l as-group -d 'Act as a member of this group; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l as-uid -d 'Act as the user with this uid' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -s s -l server -d 'The address of the API server' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l token -d 'A bearer token to authenticate with' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l username -d 'The user name for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l password -d 'The password for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l client-certificate -d 'A file with the client certificate' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l client-key -d 'A file with the client certificate\'s key' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l proxy-url -d 'The proxy to go through' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -l all -d 'All nodes'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -s o -l output -d 'Output format' -r -f -a "table\t''
-wide\t''
-json\t''
-yaml\t''
-name\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -s w -l watch -d 'Keep watching, and show what changes' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l no-headers -d 'Leave out the line of headers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -s l -l selector -d 'Only those with these labels, such as key=value,other!=value' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l field-selector -d 'Only those with these fields, such as metadata.name=x' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l holder -d 'Hold under this name instead of your user name and this host\'s' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l kubeconfig -d 'The kubeconfig file' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l context -d 'The kubeconfig context to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l cluster -d 'The kubeconfig cluster to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l user -d 'The kubeconfig user to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -s n -l namespace -d 'The namespace, for commands that work in one' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l as -d 'Act as this user' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l as-group -d 'Act as a member of this group; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l as-uid -d 'Act as the user with this uid' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -s s -l server -d 'The address of the API server' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l token -d 'A bearer token to authenticate with' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l username -d 'The user name for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l password -d 'The password for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l client-certificate -d 'A file with the client certificate' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l client-key -d 'A file with the client certificate\'s key' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l proxy-url -d 'The proxy to go through' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -l abandoned -d 'Only those that look forgotten'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -s o -l output -d 'Output format' -r -f -a "table\t''
-wide\t''
-json\t''
-yaml\t''
-name\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -s w -l watch -d 'Keep watching, and show what changes' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l no-headers -d 'Leave out the line of headers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -s l -l selector -d 'Only those with these labels, such as key=value,other!=value' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l field-selector -d 'Only those with these fields, such as metadata.name=x' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l holder -d 'Hold under this name instead of your user name and this host\'s' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l kubeconfig -d 'The kubeconfig file' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l context -d 'The kubeconfig context to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l cluster -d 'The kubeconfig cluster to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l user -d 'The kubeconfig user to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -s n -l namespace -d 'The namespace, for commands that work in one' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l as -d 'Act as this user' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l as-group -d 'Act as a member of this group; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l as-uid -d 'Act as the user with this uid' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -s s -l server -d 'The address of the API server' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l token -d 'A bearer token to authenticate with' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l username -d 'The user name for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l password -d 'The password for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l client-certificate -d 'A file with the client certificate' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l client-key -d 'A file with the client certificate\'s key' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l proxy-url -d 'The proxy to go through' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -l abandoned -d 'Only those that look forgotten'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from ls" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -s l -l selector -d 'All nodes with these labels' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -s d -l duration -d 'How long others wait if this machine dies; renewed while the command runs' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -s r -l reason -d 'Why, for others to read' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l wait -d 'Wait until it is free, for no longer than this; forever if not given' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l holder -d 'Hold under this name instead of your user name and this host\'s' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l kubeconfig -d 'The kubeconfig file' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l context -d 'The kubeconfig context to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l cluster -d 'The kubeconfig cluster to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l user -d 'The kubeconfig user to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -s n -l namespace -d 'The namespace, for commands that work in one' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l as -d 'Act as this user' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l as-group -d 'Act as a member of this group; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l as-uid -d 'Act as the user with this uid' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -s s -l server -d 'The address of the API server' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l token -d 'A bearer token to authenticate with' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l username -d 'The user name for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l password -d 'The password for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l client-certificate -d 'A file with the client certificate' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l client-key -d 'A file with the client certificate\'s key' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l proxy-url -d 'The proxy to go through' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l all -d 'All nodes'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l take-malformed -d 'Take a lease whose fields cannot be judged: a holder without renewTime or duration'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -l ignore-medik8s -d 'Take a node that medik8s is working on'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maintenance; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -s d -l duration -d 'How long others wait if this machine dies; renewed while the command runs' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l wait -d 'Wait until it is free, for no longer than this; forever if not given' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l holder -d 'Hold under this name instead of your user name and this host\'s' -r
@@ -1093,42 +567,6 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" 
 false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l exit-code -d 'Exit with 4 if there are partitions'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -s o -l output -d 'Output format' -r -f -a "table\t''
-wide\t''
-json\t''
-yaml\t''
-name\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -s w -l watch -d 'Keep watching, and show what changes' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l no-headers -d 'Leave out the line of headers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -s l -l selector -d 'Only nodes with these labels, such as key=value,other!=value' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l field-selector -d 'Only nodes with these fields, such as metadata.name=x' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l kubeconfig -d 'The kubeconfig file' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l context -d 'The kubeconfig context to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l cluster -d 'The kubeconfig cluster to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l user -d 'The kubeconfig user to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -s n -l namespace -d 'The namespace, for commands that work in one' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l as -d 'Act as this user' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l as-group -d 'Act as a member of this group; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l as-uid -d 'Act as the user with this uid' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -s s -l server -d 'The address of the API server' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l token -d 'A bearer token to authenticate with' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l username -d 'The user name for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l password -d 'The password for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l client-certificate -d 'A file with the client certificate' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l client-key -d 'A file with the client certificate\'s key' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l proxy-url -d 'The proxy to go through' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
-false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -l exit-code -d 'Exit with 4 if there are partitions'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partition" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -s l -l selector -d 'All pods of the namespace with these labels' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l node -d 'All pods, of any namespace, that are stranded or stuck on this node' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -s r -l reason -d 'Why, for the Event that records it' -r

@@ -17,9 +17,8 @@ printf '%s\n' "${COMPREPLY[@]}"
 #[test]
 fn bash_completes_at_every_depth() {
     for (line, choices) in [
-        ("kubectl-lease mai", "maint maintenance"),
-        ("kubectl-lease maint ", "acquire renew release status list ls run"),
-        ("kubectl-lease maintenance re", "renew release"),
+        ("kubectl-lease mai", "maint"),
+        ("kubectl-lease maint ", "acquire renew release status list run"),
         ("kubectl-lease maint acquire --dry", "--dry-run"),
         ("kubectl-lease maint acquire node-1 --dry-run ", "none client server"),
         ("kubectl-lease doctor -o ", "table wide json yaml name"),
