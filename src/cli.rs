@@ -1,21 +1,19 @@
-//! What can be typed: clap types only.
+//! What can be typed: clap types, and tips for what was mistyped.
 
 // The comments here are the help texts, where backticks would be printed.
 #![allow(clippy::doc_markdown)]
 
-use std::{
-    collections::BTreeSet,
-    ffi::{OsStr, OsString},
-    ops::Not,
-    path::PathBuf,
-    time::Duration,
-};
+mod tips;
+
+use std::{collections::BTreeSet, ffi::OsString, ops::Not, path::PathBuf, time::Duration};
 
 use clap::{
-    Args, CommandFactory as _, Parser, Subcommand,
+    Args, Parser, Subcommand,
     builder::{OsStringValueParser, TypedValueParser},
-    error::{ContextKind, ContextValue, ErrorKind},
+    error::ErrorKind,
 };
+
+pub use tips::similar_verb;
 
 use crate::{
     domain::{deadline::SHORTEST, duration, lease::is_object_name},
@@ -1165,103 +1163,9 @@ fn candidate_name(name: &str) -> Result<String, String> {
 pub fn parse(typed: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let words = words(typed);
     Cli::try_parse_from(&words).or_else(|error| match error.kind() {
-        ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument => guess(&words, error),
+        ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument => tips::guess(&words, error),
         _ => Err(error),
     })
-}
-
-fn guess(words: &[OsString], mut error: clap::Error) -> Result<Cli, clap::Error> {
-    let root = Cli::command();
-    let (command, name) = understood(&root, words);
-    let is_root = command.get_name() == root.get_name();
-    if let Some(mistyped) = name.and_then(|name| mistyped_verb(command, &name)) {
-        return Err(mistyped);
-    }
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
-        return Err(error);
-    };
-    let flag = match word.as_str() {
-        "help" => Some("--help"),
-        "version" if is_root => Some("--version"),
-        _ => None,
-    };
-    if let Some(flag) = flag
-        && let Some(at) = words.iter().position(|it| it == word.as_str())
-    {
-        let mut meant = words.to_vec();
-        meant.remove(at);
-        meant.push(flag.into());
-        return parse(meant.into_iter());
-    }
-    let tips = if is_root {
-        similar(&root, word)
-    } else if error.get(ContextKind::SuggestedSubcommand).is_none() {
-        similar(&root, word).iter().map(|path| format!("kubectl lease {path}")).collect()
-    } else {
-        Vec::new()
-    };
-    if !tips.is_empty() {
-        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(tips));
-    }
-    Err(error)
-}
-
-/// The command that the words are for, as far as they are understood, and the first name it was given.
-fn understood<'a>(root: &'a clap::Command, words: &[OsString]) -> (&'a clap::Command, Option<OsString>) {
-    let Ok(matches) = root.clone().ignore_errors(true).try_get_matches_from(words) else {
-        return (root, None);
-    };
-    let (mut command, mut matches) = (root, &matches);
-    while let Some((verb, below)) = matches.subcommand()
-        && let Some(found) = command.find_subcommand(verb)
-    {
-        (command, matches) = (found, below);
-    }
-    let mut given = command.get_positionals().filter_map(|name| matches.get_raw(name.get_id().as_str()));
-    (command, given.next().and_then(|mut values| values.next()).map(OsStr::to_owned))
-}
-
-/// Where a command takes a name or a verb, as `candidates` does, clap takes a mistyped verb for the name
-/// and complains of what comes after it. What it would say if there were only verbs.
-fn mistyped_verb(above: &clap::Command, verb: &OsStr) -> Option<clap::Error> {
-    let mut verbs = clap::Command::new("verbs")
-        .bin_name(format!("kubectl lease {}", above.get_name()))
-        .subcommands(above.get_subcommands().cloned());
-    let error = verbs.try_get_matches_from_mut([OsStr::new("verbs"), verb]).err()?;
-    error.get(ContextKind::SuggestedSubcommand).is_some().then_some(error)
-}
-
-/// The verb of this command that is most similar to what may be a name or a mistyped verb.
-pub fn similar_verb(above: &str, word: &str) -> Option<String> {
-    let error = mistyped_verb(Cli::command().find_subcommand(above)?, OsStr::new(word))?;
-    // In clap's order the most similar comes last.
-    suggested(&error).pop()
-}
-
-/// The commands called so, or else those with a similar name, also below others; each as it is typed.
-fn similar(root: &clap::Command, word: &str) -> Vec<String> {
-    let verbs = root.get_subcommands().flat_map(clap::Command::get_subcommands);
-    let mut all = clap::Command::new("all").subcommands(root.get_subcommands().chain(verbs).cloned());
-    let names = match all.try_get_matches_from_mut(["all", word]) {
-        Err(error) if error.kind() == ErrorKind::InvalidSubcommand => suggested(&error),
-        _ => vec![word.to_owned()],
-    };
-    let paths = |name: &String| -> Vec<String> {
-        if root.find_subcommand(name).is_some() {
-            return vec![name.clone()];
-        }
-        let above = root.get_subcommands().filter(|above| above.find_subcommand(name).is_some());
-        above.map(|above| format!("{} {name}", above.get_name())).collect()
-    };
-    names.iter().flat_map(paths).collect()
-}
-
-fn suggested(error: &clap::Error) -> Vec<String> {
-    match error.get(ContextKind::SuggestedSubcommand) {
-        Some(ContextValue::Strings(names)) => names.clone(),
-        Some(ContextValue::String(name)) => vec![name.clone()],
-        _ => Vec::new(),
-    }
 }
 
 /// The words typed, with `--wait 5m` made `--wait=5m`: the length of the wait is optional, so clap
@@ -1385,6 +1289,8 @@ pub struct Connection {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
 
     fn parse(line: &str) -> Result<Cli, clap::Error> {
