@@ -796,7 +796,7 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand completion; 
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand completion; and __fish_seen_subcommand_from powershell" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand completion; and __fish_seen_subcommand_from powershell" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand completion; and __fish_seen_subcommand_from install" -l dir -d 'The directory, instead of the one that has kubectl-lease' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand completion; and __fish_seen_subcommand_from install" -l dir -d 'The directory, instead of the one that has kubectl-lease' -r -f -a "(__fish_complete_directories)"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand completion; and __fish_seen_subcommand_from install" -l kubeconfig -d 'The kubeconfig file' -r -F
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand completion; and __fish_seen_subcommand_from install" -l context -d 'The kubeconfig context to use' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand completion; and __fish_seen_subcommand_from install" -l cluster -d 'The kubeconfig cluster to use' -r

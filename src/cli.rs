@@ -8,7 +8,7 @@ mod tips;
 use std::{collections::BTreeSet, ffi::OsString, ops::Not, path::PathBuf, time::Duration};
 
 use clap::{
-    Args, Parser, Subcommand,
+    Args, Parser, Subcommand, ValueHint,
     builder::{OsStringValueParser, TypedValueParser},
     error::ErrorKind,
 };
@@ -221,7 +221,7 @@ Examples:
 #[command(after_help = INSTALL_EXAMPLES)]
 pub struct InstallCompletion {
     /// The directory, instead of the one that has kubectl-lease
-    #[arg(long, value_name = "DIRECTORY")]
+    #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     pub dir: Option<PathBuf>,
 }
 
@@ -1162,9 +1162,11 @@ fn candidate_name(name: &str) -> Result<String, String> {
 /// What was typed, or what is wrong with it, with a tip where it can be guessed what was meant.
 pub fn parse(typed: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let words = words(typed);
-    Cli::try_parse_from(&words).or_else(|error| match error.kind() {
-        ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument => tips::guess(&words, error),
-        _ => Err(error),
+    Cli::try_parse_from(&words).map_err(|error| match error.kind() {
+        ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument => {
+            tips::guess(&words, error)
+        }
+        _ => error,
     })
 }
 
@@ -1199,7 +1201,7 @@ const CONNECTION: &str = "Connection, as for kubectl";
 #[command(next_help_heading = CONNECTION)]
 pub struct Connection {
     /// The kubeconfig file
-    #[arg(long, global = true, value_name = "FILE", value_parser = file())]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath, value_parser = file())]
     pub kubeconfig: Option<PathBuf>,
 
     /// The kubeconfig context to use
@@ -1255,15 +1257,15 @@ pub struct Connection {
     pub password: Option<String>,
 
     /// A file with the certificate authority's certificates
-    #[arg(long, global = true, value_name = "FILE", value_parser = file(), hide_short_help = true)]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath, value_parser = file(), hide_short_help = true)]
     pub certificate_authority: Option<PathBuf>,
 
     /// A file with the client certificate
-    #[arg(long, global = true, value_name = "FILE", value_parser = file(), hide_short_help = true)]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath, value_parser = file(), hide_short_help = true)]
     pub client_certificate: Option<PathBuf>,
 
     /// A file with the client certificate's key
-    #[arg(long, global = true, value_name = "FILE", value_parser = file(), hide_short_help = true)]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath, value_parser = file(), hide_short_help = true)]
     pub client_key: Option<PathBuf>,
 
     /// Do not check the server's certificate: anybody can answer in its place
@@ -1407,12 +1409,20 @@ mod tests {
             ("x help maint acquire", "x maint acquire --help"),
             ("x maint help acquire", "x maint acquire --help"),
             ("x -n help help candidates explain", "x candidates explain --help"),
+            ("x -n help maint help", "x maint --help"),
+            ("x candidates help set-priority", "x candidates set-priority --help"),
+            ("x doctor help", "x doctor --help"),
             ("x --context prod version", "x --version"),
+            // Behind '--' is somebody else's command, which nobody asked to be run.
+            ("x help maint run node-1 -- reboot", "x maint run --help"),
+            ("x help hold x -- reboot", "x hold --help"),
+            ("x version hold x -- reboot", "x --version"),
         ] {
             assert_eq!(shown(words), shown(flag), "{words}");
             assert_eq!(shown(words).0, 0, "{words}");
         }
-        assert_eq!(shown("x help frobnicate"), shown("x frobnicate"));
+        assert_eq!(shown("x help frobnicate"), shown("x --help"));
+        assert_eq!(shown("x -- help").0, 2);
         assert_eq!(shown("x maint version").0, 2);
     }
 

@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, ValueHint};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate, complete};
 use serde::Deserialize;
 
@@ -71,8 +71,17 @@ fn choices_for(words: &[OsString]) -> String {
         return FILES.to_owned();
     }
     let command = Cli::command();
-    if typed.len() > 2 && takes_its_value_by_equals(&command, &typed[typed.len() - 2]) {
-        typed.remove(typed.len() - 2);
+    let before = typed.len() - 2;
+    if before > 0
+        && let Some(flag) = flag(&command, &typed[before])
+    {
+        if matches!(flag.get_value_hint(), ValueHint::FilePath | ValueHint::DirPath) {
+            return FILES.to_owned();
+        }
+        if flag.is_require_equals_set() {
+            // It may stand alone: what follows it is no value of it.
+            typed.remove(before);
+        }
     }
     let last = typed.len() - 1;
     let word = typed[last].to_string_lossy().into_owned();
@@ -107,13 +116,16 @@ fn choices_for(words: &[OsString]) -> String {
     lines
 }
 
-/// Whether this is a flag of some command that may stand alone: what follows it is no value of it.
-fn takes_its_value_by_equals(command: &clap::Command, word: &OsStr) -> bool {
-    let Some(flag) = word.to_str().and_then(|word| word.strip_prefix("--")) else { return false };
-    command
-        .get_arguments()
-        .any(|argument| argument.get_long() == Some(flag) && argument.is_require_equals_set())
-        || command.get_subcommands().any(|below| takes_its_value_by_equals(below, word))
+/// The flag of some command that is typed so.
+fn flag<'a>(command: &'a clap::Command, word: &OsStr) -> Option<&'a clap::Arg> {
+    let word = word.to_str()?.strip_prefix('-')?;
+    let is_typed_so = |argument: &&clap::Arg| match word.strip_prefix('-') {
+        Some(long) => argument.get_long() == Some(long),
+        None => argument.get_short().is_some_and(|short| word.ends_with(short)),
+    };
+    let below =
+        || command.get_subcommands().find_map(|below| flag(below, &OsString::from(format!("-{word}"))));
+    command.get_arguments().find(is_typed_so).or_else(below)
 }
 
 /// What there are names of.

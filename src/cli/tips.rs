@@ -3,36 +3,30 @@
 use std::ffi::{OsStr, OsString};
 
 use clap::{
-    CommandFactory as _,
+    CommandFactory as _, Parser as _,
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-use super::{Cli, parse};
+use super::Cli;
 
-/// What was meant by words that clap does not understand, or its error with a tip.
-pub(super) fn guess(words: &[OsString], mut error: clap::Error) -> Result<Cli, clap::Error> {
+/// The help or version that is asked for by words, or the error with a tip.
+pub(super) fn guess(words: &[OsString], mut error: clap::Error) -> clap::Error {
     let root = Cli::command();
+    // A flag that shows something is an error to clap: nothing is ever done because of it.
+    if let Some(Err(shown)) = asked_by_words(&root, words).map(Cli::try_parse_from) {
+        return shown;
+    }
     let (command, name) = understood(&root, words);
     let is_root = command.get_name() == root.get_name();
+    if error.kind() == ErrorKind::MissingRequiredArgument {
+        return error;
+    }
     if let Some(mistyped) = name.and_then(|name| mistyped_verb(command, &name)) {
-        return Err(mistyped);
+        return mistyped;
     }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
-        return Err(error);
+        return error;
     };
-    let flag = match word.as_str() {
-        "help" => Some("--help"),
-        "version" if is_root => Some("--version"),
-        _ => None,
-    };
-    if let Some(flag) = flag
-        && let Some(at) = words.iter().position(|it| it == word.as_str())
-    {
-        let mut meant = words.to_vec();
-        meant.remove(at);
-        meant.push(flag.into());
-        return parse(meant.into_iter());
-    }
     let tips = if is_root {
         similar(&root, word)
     } else if error.get(ContextKind::SuggestedSubcommand).is_none() {
@@ -43,7 +37,36 @@ pub(super) fn guess(words: &[OsString], mut error: clap::Error) -> Result<Cli, c
     if !tips.is_empty() {
         error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(tips));
     }
-    Err(error)
+    error
+}
+
+/// `help maint acquire` and `version`, as they are typed with flags: commands alone, and the flag.
+fn asked_by_words(root: &clap::Command, words: &[OsString]) -> Option<Vec<OsString>> {
+    let (mut command, mut asked) = (root, None);
+    let mut meant: Vec<OsString> = words.first().cloned().into_iter().collect();
+    let mut after_flag = false;
+    for word in words.iter().skip(1).take_while(|word| *word != "--") {
+        let text = word.to_string_lossy();
+        if text.starts_with('-') {
+            after_flag = !text.contains('=');
+        } else if let Some(below) = command.find_subcommand(word) {
+            command = below;
+            meant.push(word.clone());
+            after_flag = false;
+        } else if after_flag {
+            // It may be the value of that.
+            after_flag = false;
+        } else if asked.is_none() && text == "help" {
+            asked = Some("--help");
+        } else if asked.is_none() && text == "version" && meant.len() == 1 {
+            asked = Some("--version");
+            break;
+        } else {
+            break;
+        }
+    }
+    meant.push(asked?.into());
+    Some(meant)
 }
 
 /// The command that the words are for, as far as they are understood, and the first name it was given.

@@ -20,6 +20,7 @@ use secrecy::{ExposeSecret, SecretString};
 use super::{credential, proxy};
 use crate::{
     cli::Connection,
+    domain::lease::is_object_name,
     error::{Error, Result, causes},
 };
 
@@ -42,6 +43,11 @@ pub fn load(flags: &Connection) -> Result<Config> {
     };
     if let Some(namespace) = &flags.namespace {
         config.default_namespace.clone_from(namespace);
+    }
+    let namespace = &config.default_namespace;
+    if !is_object_name(namespace) {
+        // It becomes part of URLs.
+        return Err(Error::usage(format!("'{namespace}' cannot be the name of a namespace")));
     }
     let user = &mut config.auth_info;
     apply_user_flags(user, flags)?;

@@ -223,8 +223,8 @@ fn run_blocking(exec: &ExecConfig, limit: Option<Duration>) -> Result<Status> {
     answer.status.ok_or_else(|| failure(exec, "its output has no status"))
 }
 
-/// What a command prints, which is little, if it ends in time. Otherwise it is ended, with all that it
-/// started.
+/// What a command prints, which is little, if it ends in time. Otherwise it is ended, with its process
+/// group.
 fn output_within(command: &mut Command, limit: Duration) -> io::Result<(ExitStatus, Vec<u8>)> {
     const PAUSE: Duration = Duration::from_millis(5);
     #[cfg(unix)]

@@ -31,32 +31,31 @@ impl Cluster {
         owner: Option<&Metadata>,
         writing: &Writing,
     ) -> Result<Object<Lease>> {
-        let owners: Vec<Value> = owner
-            .iter()
-            .map(|node| json!({ "apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid }))
-            .collect();
         let annotations = reason.map(|reason| json!({ REASON: reason })).unwrap_or(json!({}));
         let lease = json!({
             "apiVersion": LEASES.api_version(),
             "kind": LEASES.kind,
             "metadata": {
-                "name": at.name, "namespace": at.namespace, "annotations": annotations, "ownerReferences": owners,
+                "name": at.name, "namespace": at.namespace, "annotations": annotations,
+                "ownerReferences": owner.map(owners).unwrap_or_default(),
             },
             "spec": spec(record),
         });
         self.create(LEASES, at, &lease, writing).await
     }
 
-    /// Writes a record over a lease as it was read. `reason` is what the lease says from now on.
+    /// Writes a record over a lease as it was read. `reason` is what the lease says from now on. With an
+    /// `owner`, a node, it goes with that and nothing else, whatever somebody wrote there meanwhile.
     pub async fn write_lease(
         &self,
         at: &Address,
         before: &Lease,
         record: &Record,
         reason: Option<&str>,
+        owner: Option<&Metadata>,
         writing: &Writing,
     ) -> Result<Object<Lease>> {
-        let patch = json!({
+        let mut patch = json!({
             "metadata": {
                 "uid": before.metadata.uid,
                 "resourceVersion": before.metadata.resource_version,
@@ -64,6 +63,9 @@ impl Cluster {
             },
             "spec": spec(record),
         });
+        if let Some(owner) = owner {
+            patch["metadata"]["ownerReferences"] = owners(owner).into();
+        }
         self.patch(LEASES, at, &patch, writing).await
     }
 
@@ -109,6 +111,11 @@ impl Cluster {
             cause: "it does not say who we are".into(),
         })
     }
+}
+
+/// What goes when a node goes.
+fn owners(node: &Metadata) -> Vec<Value> {
+    vec![json!({ "apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid })]
 }
 
 fn spec(record: &Record) -> Value {

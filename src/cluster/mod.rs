@@ -90,8 +90,8 @@ impl Cluster {
     }
 
     /// For somebody who did not ask for a connection, such as who completes a word: nothing is asked and
-    /// nothing said, not by a credential plugin either, and after `limit` it is given up; the plugin is
-    /// ended before that.
+    /// nothing said, a credential plugin has no streams to do it on either, and after `limit` it is given
+    /// up; the plugin is ended before that.
     pub async fn unseen(config: kube::Config, limit: Duration) -> Result<Self> {
         Self::connect(config, Some(limit), Some(limit * 3 / 4)).await
     }

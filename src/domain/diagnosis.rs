@@ -126,8 +126,10 @@ fn apply(manifest: &str, what: &str) -> String {
     format!("'kubectl lease doctor --print {manifest} | kubectl apply -f -' {what}")
 }
 
+const AGAIN: &str = "try again; what else is said here holds without it";
+const NOBODY: &str = "log in: to the server you are nobody; 'kubectl auth whoami' shows it";
 /// What lets somebody see what cannot be seen.
-const ROLE: &str = "the role kubectl-lease-doctor, of 'kubectl lease doctor --print rbac', lets you see it";
+const ROLE: &str = "the roles below let you see it";
 
 impl Finding {
     fn new(check: impl Into<String>, level: Level, message: impl Into<String>) -> Self {
@@ -147,7 +149,7 @@ impl Finding {
     fn unseen(check: &str, what: &str, why: &Unseen) -> Self {
         let hint = match why {
             Unseen::Forbidden => ROLE,
-            Unseen::Failed(_) => "try again; what else is said here holds without it",
+            Unseen::Failed(_) => AGAIN,
         };
         Self::warn(check, format!("{what} {why}").trim_start(), hint)
     }
@@ -160,6 +162,14 @@ impl Facts {
         findings.extend([self.apiservers(), self.elections()]);
         findings.extend(self.electing());
         findings.extend([self.admission(), self.maintenance(), self.operators()]);
+        for finding in findings.iter_mut().filter(|finding| finding.hint.as_deref() == Some(ROLE)) {
+            if self.rights == Err(Unseen::Forbidden) {
+                // Somebody who may not even ask what they may do is nobody to the server.
+                finding.hint = Some(NOBODY.to_owned());
+            } else {
+                finding.grants = grants("doctor", &self.user, None, &self.current);
+            }
+        }
         findings.extend(self.commands());
         findings
     }
@@ -201,7 +211,9 @@ impl Facts {
         let mut odd: Vec<Finding> = self
             .oddities
             .iter()
-            .map(|oddity| Finding::warn("kubeconfig", oddity, "'kubectl config view --minify' shows it"))
+            .map(|oddity| {
+                Finding::warn("kubeconfig", oddity, "'kubectl config view --minify' and the flags show why")
+            })
             .collect();
         if self.namespace == Ok(false) {
             odd.push(Finding::warn(
@@ -219,10 +231,7 @@ impl Facts {
     fn apiservers(&self) -> Finding {
         let check = "apiservers";
         match &self.identities {
-            Err(why) => Finding {
-                hint: Some("the right for it is among those below".into()),
-                ..Finding::unseen(check, "their identities", why)
-            },
+            Err(why) => Finding::unseen(check, "their identities", why),
             Ok((_, 0)) => Finding::warn(
                 check,
                 "publish no identities",
@@ -254,10 +263,7 @@ impl Facts {
         }
         let check = "election controller";
         let elector = match &self.elector {
-            Err(why) => Finding {
-                hint: Some("the right for it is that of apiservers, below".into()),
-                ..Finding::unseen(check, "its lease", why)
-            },
+            Err(why) => Finding::unseen(check, "its lease", why),
             Ok(Elector::Alive) => Finding::ok(check, "alive"),
             Ok(Elector::Wrong(wrong)) => Finding {
                 hint: Some(
@@ -307,7 +313,9 @@ impl Facts {
             (_, Ok(Guard::Altered)) => Finding::warn(
                 check,
                 "the guard of the reserved prefix 'kubeadm' was altered, or does not deny: do not rely on it",
-                apply("guard", "puts it right"),
+                // Not apply: that leaves what somebody else has added.
+                "'kubectl lease doctor --print guard | kubectl replace -f -' puts it right; if a part of it is \
+                 missing, 'kubectl apply' before that",
             ),
             (Ok(true), Ok(Guard::InForce { yours })) => {
                 let yours = if *yours { "may" } else { "may not" };
@@ -336,9 +344,8 @@ impl Facts {
             Ok(rights) => rights,
             Err(why) => {
                 let message = format!("what you may do {why}");
-                let hint = "every user may create a selfsubjectaccessreview who is known to the server";
                 return vec![Finding {
-                    hint: Some(hint.into()),
+                    hint: Some(if *why == Unseen::Forbidden { NOBODY } else { AGAIN }.into()),
                     ..Finding::new("rights", Level::Fail, message)
                 }];
             }
@@ -354,7 +361,7 @@ impl Facts {
             .filter(|(need, allowed)| need.command == command && !allowed)
             .map(|(need, _)| need)
             .filter(|need| match need.purpose {
-                Purpose::Medik8s => self.medik8s == Ok(true),
+                Purpose::Medik8s => self.medik8s != Ok(false),
                 Purpose::Namespace => self.home == Ok(false),
                 Purpose::All | Purpose::Only(_) => true,
             })
@@ -374,18 +381,20 @@ impl Facts {
         } else if missing.is_empty() {
             return Finding::ok(&check, "all there");
         } else {
-            let mut lost: Vec<&str> = lacking
-                .iter()
-                .map(|need| match need.purpose {
+            let mut lost: Vec<&str> = Vec::new();
+            for need in &lacking {
+                let what = match need.purpose {
                     Purpose::Only(what) => what,
                     _ => "seeing what medik8s works on",
-                })
-                .collect();
-            lost.dedup();
+                };
+                if !lost.contains(&what) {
+                    lost.push(what);
+                }
+            }
             (Level::Warn, format!("enough, but for {}: you may not {}", lost.join(", "), words(&missing)))
         };
         let mut granted = grants(command, &self.user, self.typed.as_deref(), &self.current);
-        if lacking.iter().any(|need| need.purpose == Purpose::Medik8s) {
+        if self.medik8s == Ok(true) && lacking.iter().any(|need| need.purpose == Purpose::Medik8s) {
             granted.extend(grants("medik8s", &self.user, None, ""));
         }
         Finding { missing, grants: granted, ..Finding::new(check, level, message) }

@@ -21,7 +21,15 @@ pub fn is_in_force(policy: &Value, bindings: &[Value]) -> bool {
     else {
         return false;
     };
-    is_as_meant(&rule, &policy["spec"]) && bindings.iter().any(|bound| is_as_meant(&binding, &bound["spec"]))
+    let denies = |bound: &Value| {
+        let mut spec = bound["spec"].clone();
+        // That it is told elsewhere too makes it no weaker.
+        if let Some(actions) = spec["validationActions"].as_array_mut() {
+            actions.retain(|action| action == "Deny");
+        }
+        is_as_meant(&binding, &spec)
+    };
+    is_as_meant(&rule, &policy["spec"]) && bindings.iter().any(denies)
 }
 
 /// Whether an object is as it is meant to be, but for what the server fills in.
@@ -42,9 +50,9 @@ fn is_as_meant(meant: &Value, found: &Value) -> bool {
 /// What a server fills in where a policy says nothing, and what says nothing.
 fn is_default(value: &Value) -> bool {
     match value {
-        Value::Object(fields) => fields.is_empty(),
+        Value::Object(fields) => fields.values().all(is_default),
         Value::Array(items) => items.is_empty(),
-        Value::String(text) => text == "*" || text == "Equivalent",
+        Value::String(text) => ["*", "Namespaced", "Equivalent"].contains(&text.as_str()),
         Value::Null => true,
         _ => false,
     }
@@ -71,6 +79,10 @@ mod tests {
         assert!(is_in_force(&policy(), &[binding()]));
         let other = json!({ "spec": { "policyName": "other", "validationActions": ["Deny"] } });
         assert!(is_in_force(&policy(), &[other.clone(), binding()]));
+        let mut told = binding();
+        told["spec"]["validationActions"] = json!(["Deny", "Audit"]);
+        told["spec"]["matchResources"] = json!({ "matchPolicy": "Equivalent", "objectSelector": {} });
+        assert!(is_in_force(&policy(), &[told]));
         assert!(!is_in_force(&policy(), &[]));
         assert!(!is_in_force(&policy(), &[other]));
 

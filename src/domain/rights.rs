@@ -41,6 +41,8 @@ const EVENTS: Kind = ("events", "");
 const EVICTIONS: Kind = ("pods/eviction", "");
 const WATCH: Purpose = Purpose::Only("--watch");
 const WAIT: Purpose = Purpose::Only("--wait");
+const WHOSE: Purpose = Purpose::Only("whose process a holder is");
+const SEVERAL: Purpose = Purpose::Only("list, --all and -l");
 const RISK: Purpose = Purpose::Only("the whole risk");
 const RECORD: Purpose = Purpose::Only("the record of it");
 const HOME: Place = Place::In(maintenance::NAMESPACE);
@@ -67,21 +69,21 @@ const ROWS: &[Row] = &[
     ("candidates", &["list"], LEASES, Place::Asked, Purpose::All),
     ("candidates", &["watch"], CANDIDATES, Place::Asked, WATCH),
     ("candidates", &["watch"], LEASES, Place::Asked, WATCH),
-    ("set-priority", &["list", "patch"], CANDIDATES, Place::Asked, Purpose::All),
+    ("set-priority", &["get", "list", "watch", "patch"], CANDIDATES, Place::Asked, Purpose::All),
     ("set-priority", &["list"], LEASES, Place::Asked, Purpose::All),
-    ("set-priority", &["watch"], CANDIDATES, Place::Asked, WAIT),
     ("set-priority", &["watch"], LEASES, Place::Asked, WAIT),
     ("leaders", &["list"], LEASES, Place::Asked, Purpose::All),
     ("leaders", &["watch"], LEASES, Place::Asked, WATCH),
-    ("leaders", &["list"], PODS, Place::Asked, Purpose::Only("whose process a holder is")),
-    ("leaders", &["list"], NODES, Place::Cluster, Purpose::Only("whose process a holder is")),
+    ("leaders", &["list", "watch"], PODS, Place::Cluster, WHOSE),
+    ("leaders", &["list", "watch"], NODES, Place::Cluster, WHOSE),
     ("maint", &["get"], NODES, Place::Cluster, Purpose::All),
     ("maint", &["get", "create", "patch"], LEASES, HOME, Purpose::All),
-    ("maint", &["list"], NODES, Place::Cluster, Purpose::Only("list, --all and -l")),
-    ("maint", &["list"], LEASES, HOME, Purpose::Only("list, --all, -l and --wait")),
+    ("maint", &["list"], NODES, Place::Cluster, SEVERAL),
+    ("maint", &["list"], LEASES, HOME, SEVERAL),
     ("maint", &["watch"], NODES, Place::Cluster, WATCH),
-    ("maint", &["watch"], LEASES, HOME, Purpose::Only("--watch and --wait")),
-    ("maint", &["get", "list"], LEASES, Place::In(maintenance::MEDIK8S_NAMESPACE), Purpose::Medik8s),
+    ("maint", &["watch"], LEASES, HOME, WATCH),
+    ("maint", &["list", "watch"], LEASES, HOME, WAIT),
+    ("maint", &["get", "list", "watch"], LEASES, Place::In(maintenance::MEDIK8S_NAMESPACE), Purpose::Medik8s),
     ("maint", &["create"], ("namespaces", ""), Place::Cluster, Purpose::Namespace),
     ("hold", &["get", "list", "watch", "create", "patch"], LEASES, Place::Here, Purpose::All),
     ("partitions", &["list"], NODES, Place::Cluster, Purpose::All),
@@ -96,7 +98,13 @@ const ROWS: &[Row] = &[
     ("partitions", &["watch"], PODS, Place::Asked, WATCH),
     ("partitions", &["watch"], LEASES, Place::In(HEARTBEATS), WATCH),
     ("force-delete", &["get", "delete"], PODS, Place::Here, Purpose::All),
-    ("force-delete", &["list"], PODS, Place::Here, Purpose::Only("-l and --node")),
+    ("force-delete", &["list"], PODS, Place::Here, Purpose::Only("several at once")),
+    ("force-delete", &["get"], NODES, Place::Cluster, RISK),
+    ("force-delete", &["list"], LEASES, Place::Cluster, RISK),
+    ("force-delete", &["list"], ("persistentvolumeclaims", ""), Place::Here, RISK),
+    ("force-delete", &["list"], ("persistentvolumes", ""), Place::Cluster, RISK),
+    ("force-delete", &["list"], ("volumeattachments", "storage.k8s.io"), Place::Cluster, RISK),
+    ("force-delete", &["list"], ("poddisruptionbudgets", "policy"), Place::Here, RISK),
     ("force-delete", &["create"], EVICTIONS, Place::Here, Purpose::Only("--safe")),
     ("force-delete", &["create"], EVENTS, Place::Here, RECORD),
     ("fence", &["get", "patch"], NODES, Place::Cluster, Purpose::All),
@@ -167,7 +175,7 @@ pub fn words(missing: &[Missing]) -> String {
 pub fn grants(command: &str, user: &str, typed: Option<&str>, current: &str) -> Vec<String> {
     let bind = |kind: &str, role: &str, namespace: Option<&str>| {
         let (binding, place) = match namespace {
-            Some(namespace) => ("rolebinding", format!(" -n {namespace}")),
+            Some(namespace) => ("rolebinding", format!(" -n {}", quoted(namespace))),
             None => ("clusterrolebinding", String::new()),
         };
         let name = quoted(&format!("kubectl-lease-{role}:{user}"));
@@ -184,10 +192,16 @@ pub fn grants(command: &str, user: &str, typed: Option<&str>, current: &str) -> 
         }
         "maint" => maint().collect(),
         "medik8s" => vec![bind("clusterrole", "medik8s", Some(maintenance::MEDIK8S_NAMESPACE))],
-        "hold" | "force-delete" => vec![bind("clusterrole", command, Some(current))],
-        "fence" => maint().chain([bind("clusterrole", "fence", None)]).collect(),
-        "candidates" | "leaders" => vec![bind("clusterrole", command, typed)],
-        // What it looks at is mostly in no namespace.
+        "hold" => vec![bind("clusterrole", "hold", Some(current))],
+        "force-delete" => {
+            vec![bind("clusterrole", "force-delete", Some(current)), bind("clusterrole", "partitions", None)]
+        }
+        "fence" => {
+            let others = ["partitions", "fence"].map(|role| bind("clusterrole", role, None));
+            maint().chain(others).collect()
+        }
+        "candidates" => vec![bind("clusterrole", "candidates", typed)],
+        // What these look at is partly in no namespace.
         _ => vec![bind("clusterrole", command, None)],
     }
 }
@@ -247,7 +261,10 @@ mod tests {
             one("leaders", "it's; rm", None),
             r"kubectl create clusterrolebinding 'kubectl-lease-leaders:it'\''s; rm' --clusterrole=kubectl-lease-leaders --user='it'\''s; rm'"
         );
-        assert!(one("leaders", "jane", Some("shop")).starts_with("kubectl create rolebinding"));
-        assert_eq!(grants("fence", "jane", None, "shop").len(), 3);
+        assert!(
+            one("candidates", "jane", Some("a b"))
+                .contains("rolebinding kubectl-lease-candidates:jane -n 'a b' ")
+        );
+        assert_eq!(grants("fence", "jane", None, "shop").len(), 4);
     }
 }

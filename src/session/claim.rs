@@ -250,7 +250,8 @@ impl Claim {
             Some(lease) => {
                 // Renewed without a new reason, the old one still holds.
                 let kept = lease.value.reason().filter(|_| self.who.is(lease.value.holder()));
-                cluster.write_lease(&self.at, &lease.value, record, reason.or(kept), &self.writing).await
+                let (reason, owner) = (reason.or(kept), self.owner.as_ref());
+                cluster.write_lease(&self.at, &lease.value, record, reason, owner, &self.writing).await
             }
             None => cluster.create_lease(&self.at, record, reason, self.owner.as_ref(), &self.writing).await,
         }
@@ -282,7 +283,8 @@ impl Claim {
                     // It carries the version that was read: let there be a newer one, and it will
                     // be refused.
                     let record = Record::release(&lease.value.spec, cluster.server_time());
-                    let _ = cluster.write_lease(&self.at, &lease.value, &record, None, &self.writing).await;
+                    let _ =
+                        cluster.write_lease(&self.at, &lease.value, &record, None, None, &self.writing).await;
                 }
                 _ if look < looks => sleep(SECOND_LOOK).await,
                 _ => {}
@@ -407,11 +409,12 @@ impl Held {
                 return Ok(unanswered.iter().any(|record| record.is_in(&lease.value.spec)));
             }
             let record = Record::release(&lease.value.spec, cluster.server_time());
-            let failure = match cluster.write_lease(&self.at, &lease.value, &record, None, writing).await {
-                Ok(_) => return Ok(true),
-                Err(error) if error.is_not_found() => return Ok(false),
-                Err(error) => error,
-            };
+            let failure =
+                match cluster.write_lease(&self.at, &lease.value, &record, None, None, writing).await {
+                    Ok(_) => return Ok(true),
+                    Err(error) if error.is_not_found() => return Ok(false),
+                    Err(error) => error,
+                };
             if failure.is_unclear() {
                 unanswered.push(record);
                 sleep(PAUSE).await;

@@ -20,7 +20,6 @@ fn bash_completes_at_every_depth() {
         ("kubectl-lease mai", "maint"),
         ("kubectl-lease maint ", "acquire renew release status list run"),
         ("kubectl-lease maint acquire --dry", "--dry-run"),
-        ("kubectl-lease maint acquire node-1 --dry-run ", "none client server"),
         ("kubectl-lease doctor -o ", "table wide json yaml name"),
         ("kubectl-lease candidates ex", "explain"),
         ("kubectl-lease candidates set-priority --de", "--detach"),
