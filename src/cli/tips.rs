@@ -12,11 +12,14 @@ use super::Cli;
 /// The help or version that is asked for by words, or the error with a tip.
 pub(super) fn guess(words: &[OsString], mut error: clap::Error) -> clap::Error {
     let root = Cli::command();
+    let asked = asked_by_words(&root, words);
     // A flag that shows something is an error to clap: nothing is ever done because of it.
-    if let Some(Err(shown)) = asked_by_words(&root, words).map(Cli::try_parse_from) {
-        return shown;
+    match asked.as_ref().map(Cli::try_parse_from) {
+        Some(Err(mistyped)) if mistyped.kind() == ErrorKind::InvalidSubcommand => error = mistyped,
+        Some(Err(shown)) => return shown,
+        Some(Ok(_)) | None => {}
     }
-    let (command, name) = understood(&root, words);
+    let (command, name) = understood(&root, asked.as_deref().unwrap_or(words));
     let is_root = command.get_name() == root.get_name();
     if error.kind() == ErrorKind::MissingRequiredArgument {
         return error;
@@ -62,6 +65,9 @@ fn asked_by_words(root: &clap::Command, words: &[OsString]) -> Option<Vec<OsStri
             asked = Some("--version");
             break;
         } else {
+            if command.has_subcommands() {
+                meant.push(word.clone());
+            }
             break;
         }
     }
