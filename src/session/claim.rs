@@ -250,7 +250,11 @@ impl Claim {
             Some(lease) => {
                 // Renewed without a new reason, the old one still holds.
                 let kept = lease.value.reason().filter(|_| self.who.is(lease.value.holder()));
-                let (reason, owner) = (reason.or(kept), self.owner.as_ref());
+                // An administrator's lease goes with the node alone: whoever may write a lease that nobody
+                // holds could have it collected otherwise. Where it is nobody's to guard, the owner stays:
+                // a cluster may allow changing it only to who may delete it.
+                let owner = self.owner.as_ref().filter(|_| self.who.is_admin());
+                let reason = reason.or(kept);
                 cluster.write_lease(&self.at, &lease.value, record, reason, owner, &self.writing).await
             }
             None => cluster.create_lease(&self.at, record, reason, self.owner.as_ref(), &self.writing).await,
