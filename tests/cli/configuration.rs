@@ -43,6 +43,16 @@ fn what_cannot_be_a_header_is_refused_and_not_quoted() {
     }
 }
 
+/// It becomes part of URLs, and of what an administrator is advised to type.
+#[test]
+fn a_namespace_that_cannot_be_is_refused() {
+    for namespace in ["../nodes/node-1", "a/b", "shop; reboot", "Shop"] {
+        let outcome = run_as(&json!({}), &["-n", namespace]).expect(2);
+        assert_eq!(outcome.stderr, format!("error: '{namespace}' cannot be the name of a namespace\n"));
+    }
+    run_as(&json!({}), &["-n", "shop"]).expect(0);
+}
+
 #[test]
 fn a_user_name_and_password_are_sent_as_they_are_by_kubectl() {
     let stub = willing();
