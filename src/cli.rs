@@ -13,7 +13,7 @@ use clap::{
     error::ErrorKind,
 };
 
-pub use tips::similar_verb;
+pub use tips::{flag, similar_verb};
 
 use crate::{
     domain::{deadline::SHORTEST, duration, lease::is_object_name},
@@ -1412,6 +1412,9 @@ mod tests {
             ("x -n help maint help", "x maint --help"),
             ("x candidates help set-priority", "x candidates set-priority --help"),
             ("x doctor help", "x doctor --help"),
+            ("x help help", "x --help"),
+            ("x --insecure-skip-tls-verify help maint", "x maint --help"),
+            ("x -nshop help", "x --help"),
             ("x --context prod version", "x --version"),
             // Behind '--' is somebody else's command, which nobody asked to be run.
             ("x help maint run node-1 -- reboot", "x maint run --help"),
@@ -1423,6 +1426,7 @@ mod tests {
         }
         assert_eq!(shown("x help frobnicate"), shown("x frobnicate"));
         assert_eq!(shown("x -- help").0, 2);
+        assert_eq!(shown("x maint acquire help --bogus").0, 2, "a node may be called so");
         assert_eq!(shown("x maint version").0, 2);
     }
 

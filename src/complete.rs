@@ -21,7 +21,7 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate, complete};
 use serde::Deserialize;
 
 use crate::{
-    cli::{Cli, Connection},
+    cli::{Cli, Connection, flag},
     cluster::{
         Cluster, NAMESPACES, NODES, PODS, Query,
         candidates::{candidates_query, leases_query},
@@ -71,18 +71,15 @@ fn choices_for(words: &[OsString]) -> String {
         return FILES.to_owned();
     }
     let command = Cli::command();
-    let before = typed.len() - 2;
-    if before > 0
-        && let Some(flag) = flag(&command, &typed[before])
-    {
-        if matches!(flag.get_value_hint(), ValueHint::FilePath | ValueHint::DirPath) {
-            return FILES.to_owned();
-        }
-        if flag.is_require_equals_set() {
-            // It may stand alone: what follows it is no value of it.
-            typed.remove(before);
-        }
+    let before = &typed[typed.len() - 2];
+    let hint = flag(&command, before).map(clap::Arg::get_value_hint);
+    if matches!(hint, Some(ValueHint::FilePath | ValueHint::DirPath)) {
+        return FILES.to_owned();
     }
+    // These may stand alone: what follows them is no value of theirs.
+    let word = typed.pop().unwrap_or_default();
+    typed.retain(|word| !flag(&command, word).is_some_and(clap::Arg::is_require_equals_set));
+    typed.push(word);
     let last = typed.len() - 1;
     let word = typed[last].to_string_lossy().into_owned();
     let matches =
@@ -114,18 +111,6 @@ fn choices_for(words: &[OsString]) -> String {
         .collect();
     lines.push_str(NO_FILES);
     lines
-}
-
-/// The flag of some command that is typed so.
-fn flag<'a>(command: &'a clap::Command, word: &OsStr) -> Option<&'a clap::Arg> {
-    let word = word.to_str()?.strip_prefix('-')?;
-    let is_typed_so = |argument: &&clap::Arg| match word.strip_prefix('-') {
-        Some(long) => argument.get_long() == Some(long),
-        None => argument.get_short().is_some_and(|short| word.ends_with(short)),
-    };
-    let below =
-        || command.get_subcommands().find_map(|below| flag(below, &OsString::from(format!("-{word}"))));
-    command.get_arguments().find(is_typed_so).or_else(below)
 }
 
 /// What there are names of.

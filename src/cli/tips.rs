@@ -12,7 +12,15 @@ use super::Cli;
 /// The help or version that is asked for by words, or the error with a tip.
 pub(super) fn guess(words: &[OsString], mut error: clap::Error) -> clap::Error {
     let root = Cli::command();
-    let asked = asked_by_words(&root, words);
+    let is_about_it = |kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => word == "help" || word == "version",
+        _ => false,
+    };
+    let asked = asked_by_words(&root, words).filter(|_| {
+        error.kind() == ErrorKind::MissingRequiredArgument
+            || is_about_it(ContextKind::InvalidSubcommand)
+            || is_about_it(ContextKind::InvalidArg)
+    });
     // A flag that shows something is an error to clap: nothing is ever done because of it.
     match asked.as_ref().map(Cli::try_parse_from) {
         Some(Err(mistyped)) if mistyped.kind() == ErrorKind::InvalidSubcommand => error = mistyped,
@@ -51,7 +59,8 @@ fn asked_by_words(root: &clap::Command, words: &[OsString]) -> Option<Vec<OsStri
     for word in words.iter().skip(1).take_while(|word| *word != "--") {
         let text = word.to_string_lossy();
         if text.starts_with('-') {
-            after_flag = !text.contains('=');
+            after_flag = flag(root, word)
+                .is_some_and(|flag| flag.get_action().takes_values() && !flag.is_require_equals_set());
         } else if let Some(below) = command.find_subcommand(word) {
             command = below;
             meant.push(word.clone());
@@ -59,7 +68,7 @@ fn asked_by_words(root: &clap::Command, words: &[OsString]) -> Option<Vec<OsStri
         } else if after_flag {
             // It may be the value of that.
             after_flag = false;
-        } else if asked.is_none() && text == "help" {
+        } else if text == "help" {
             asked = Some("--help");
         } else if asked.is_none() && text == "version" && meant.len() == 1 {
             asked = Some("--version");
@@ -73,6 +82,17 @@ fn asked_by_words(root: &clap::Command, words: &[OsString]) -> Option<Vec<OsStri
     }
     meant.push(asked?.into());
     Some(meant)
+}
+
+/// The flag of this command, or of one below it, that is typed so, and not together with its value.
+pub fn flag<'a>(command: &'a clap::Command, word: &OsStr) -> Option<&'a clap::Arg> {
+    let typed = word.to_str()?;
+    let is_typed_so = |argument: &&clap::Arg| match typed.strip_prefix("--") {
+        Some(long) => argument.get_long() == Some(long),
+        None => argument.get_short().is_some_and(|short| typed == format!("-{short}")),
+    };
+    let below = || command.get_subcommands().find_map(|below| flag(below, word));
+    command.get_arguments().find(is_typed_so).or_else(below)
 }
 
 /// The command that the words are for, as far as they are understood, and the first name it was given.

@@ -42,12 +42,11 @@ pub fn load(flags: &Connection) -> Result<Config> {
         None => in_cluster(flags)?,
     };
     if let Some(namespace) = &flags.namespace {
+        if !is_object_name(namespace) {
+            // It becomes part of URLs.
+            return Err(Error::usage(format!("'{namespace}' cannot be the name of a namespace")));
+        }
         config.default_namespace.clone_from(namespace);
-    }
-    let namespace = &config.default_namespace;
-    if !is_object_name(namespace) {
-        // It becomes part of URLs.
-        return Err(Error::usage(format!("'{namespace}' cannot be the name of a namespace")));
     }
     let user = &mut config.auth_info;
     apply_user_flags(user, flags)?;
@@ -60,6 +59,9 @@ pub fn load(flags: &Connection) -> Result<Config> {
 /// What a person should know about how the cluster is reached.
 pub fn oddities(config: &Config) -> Vec<String> {
     let mut oddities = Vec::new();
+    if !is_object_name(&config.default_namespace) {
+        oddities.push(format!("'{}' cannot be the name of a namespace", config.default_namespace));
+    }
     if config.accept_invalid_certs {
         oddities.push("the server's certificate is not checked: anybody can answer in its place".to_owned());
     }

@@ -167,7 +167,11 @@ impl Facts {
                 // Somebody who may not even ask what they may do is nobody to the server.
                 finding.hint = Some(NOBODY.to_owned());
             } else {
-                finding.grants = grants("doctor", &self.user, None, &self.current);
+                let role = match finding.check.as_str() {
+                    "apiservers" | "election controller" => "apiservers",
+                    _ => "doctor",
+                };
+                finding.grants = grants(role, &self.user, None, &self.current);
             }
         }
         findings.extend(self.commands());
@@ -313,9 +317,10 @@ impl Facts {
             (_, Ok(Guard::Altered)) => Finding::warn(
                 check,
                 "the guard of the reserved prefix 'kubeadm' was altered, or does not deny: do not rely on it",
-                // Not apply: that leaves what somebody else has added.
-                "'kubectl lease doctor --print guard | kubectl replace -f -' puts it right; if a part of it is \
-                 missing, 'kubectl apply' before that",
+                // Not apply alone: that leaves what somebody else has added.
+                "take it away with 'kubectl delete --ignore-not-found validatingadmissionpolicy,\
+                 validatingadmissionpolicybinding kubectl-lease-maintenance', and apply it anew with \
+                 'kubectl lease doctor --print guard | kubectl apply -f -'",
             ),
             (Ok(true), Ok(Guard::InForce { yours })) => {
                 let yours = if *yours { "may" } else { "may not" };

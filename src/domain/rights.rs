@@ -42,7 +42,7 @@ const EVICTIONS: Kind = ("pods/eviction", "");
 const WATCH: Purpose = Purpose::Only("--watch");
 const WAIT: Purpose = Purpose::Only("--wait");
 const WHOSE: Purpose = Purpose::Only("whose process a holder is");
-const SEVERAL: Purpose = Purpose::Only("list, --all and -l");
+const SEVERAL: Purpose = Purpose::Only("several nodes");
 const RISK: Purpose = Purpose::Only("the whole risk");
 const RECORD: Purpose = Purpose::Only("the record of it");
 const HOME: Place = Place::In(maintenance::NAMESPACE);
@@ -87,18 +87,19 @@ const ROWS: &[Row] = &[
     ("maint", &["create"], ("namespaces", ""), Place::Cluster, Purpose::Namespace),
     ("hold", &["get", "list", "watch", "create", "patch"], LEASES, Place::Here, Purpose::All),
     ("partitions", &["list"], NODES, Place::Cluster, Purpose::All),
-    ("partitions", &["list"], PODS, Place::Asked, Purpose::All),
+    ("partitions", &["list"], PODS, Place::Cluster, Purpose::All),
     ("partitions", &["list"], LEASES, Place::In(HEARTBEATS), Purpose::All),
     ("partitions", &["list"], LEASES, Place::Cluster, RISK),
-    ("partitions", &["list"], ("persistentvolumeclaims", ""), Place::Asked, RISK),
+    ("partitions", &["list"], ("persistentvolumeclaims", ""), Place::Cluster, RISK),
     ("partitions", &["list"], ("persistentvolumes", ""), Place::Cluster, RISK),
     ("partitions", &["list"], ("volumeattachments", "storage.k8s.io"), Place::Cluster, RISK),
-    ("partitions", &["list"], ("poddisruptionbudgets", "policy"), Place::Asked, RISK),
+    ("partitions", &["list"], ("poddisruptionbudgets", "policy"), Place::Cluster, RISK),
     ("partitions", &["watch"], NODES, Place::Cluster, WATCH),
-    ("partitions", &["watch"], PODS, Place::Asked, WATCH),
+    ("partitions", &["watch"], PODS, Place::Cluster, WATCH),
     ("partitions", &["watch"], LEASES, Place::In(HEARTBEATS), WATCH),
     ("force-delete", &["get", "delete"], PODS, Place::Here, Purpose::All),
-    ("force-delete", &["list"], PODS, Place::Here, Purpose::Only("several at once")),
+    ("force-delete", &["list"], PODS, Place::Here, Purpose::Only("-l")),
+    ("force-delete", &["list"], PODS, Place::Cluster, Purpose::Only("--node")),
     ("force-delete", &["get"], NODES, Place::Cluster, RISK),
     ("force-delete", &["list"], LEASES, Place::Cluster, RISK),
     ("force-delete", &["list"], ("persistentvolumeclaims", ""), Place::Here, RISK),
@@ -160,6 +161,7 @@ pub fn words(missing: &[Missing]) -> String {
         match kinds.iter_mut().find(|(_, kind)| {
             (kind.resource, kind.group, &kind.namespace) == (right.resource, right.group, &right.namespace)
         }) {
+            Some((verbs, _)) if verbs.contains(&right.verb) => {}
             Some((verbs, _)) => verbs.push(right.verb),
             None => kinds.push((vec![right.verb], right)),
         }
@@ -178,7 +180,8 @@ pub fn grants(command: &str, user: &str, typed: Option<&str>, current: &str) -> 
             Some(namespace) => ("rolebinding", format!(" -n {}", quoted(namespace))),
             None => ("clusterrolebinding", String::new()),
         };
-        let name = quoted(&format!("kubectl-lease-{role}:{user}"));
+        // No object's name has these.
+        let name = quoted(&format!("kubectl-lease-{role}:{}", user.replace(['/', '%'], "-")));
         let user = quoted(user);
         format!("kubectl create {binding} {name}{place} --{kind}=kubectl-lease-{role} --user={user}")
     };
@@ -265,6 +268,7 @@ mod tests {
             one("candidates", "jane", Some("a b"))
                 .contains("rolebinding kubectl-lease-candidates:jane -n 'a b' ")
         );
+        assert!(one("leaders", "https://idp/x#1", None).contains("'kubectl-lease-leaders:https:--idp-x#1' "));
         assert_eq!(grants("fence", "jane", None, "shop").len(), 4);
     }
 }
