@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::{
     Cluster, LEASES, Object,
-    single::{Address, WHOAMI, Writing},
+    single::{Address, Writing},
 };
 use crate::{
     domain::{
         lease::{Lease, Metadata},
         maintenance::{REASON, Record},
     },
-    error::{Error, Needs, Result},
+    error::{Needs, Result},
 };
 
 impl Cluster {
@@ -95,21 +95,6 @@ impl Cluster {
             Err(error) if !error.is_conflict() => Err(error),
             _ => Ok(()),
         }
-    }
-
-    /// The authenticated user's name.
-    pub async fn whoami(&self) -> Result<String> {
-        let review = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview" });
-        let resource = "selfsubjectreviews.authentication.k8s.io".to_owned();
-        let needs = Needs { verbs: "create", resource, namespace: None };
-        let writing = Writing::default();
-        let answer: Object<Value> =
-            self.write(Method::POST, WHOAMI, "application/json", &review, &needs, &writing).await?;
-        let name = answer.value["status"]["userInfo"]["username"].as_str().filter(|name| !name.is_empty());
-        name.map(str::to_owned).ok_or_else(|| Error::BadAnswer {
-            server: self.server.clone(),
-            cause: "it does not say who we are".into(),
-        })
     }
 }
 

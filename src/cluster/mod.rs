@@ -15,6 +15,7 @@ pub mod pods;
 mod proxy;
 pub mod served;
 pub mod single;
+mod user;
 pub mod watch;
 
 use std::{
@@ -301,7 +302,7 @@ impl Cluster {
 /// Whether a request changes nothing, however often it is sent. To ask who one is, and what one may,
 /// takes a POST.
 fn is_read(request: &Request<Vec<u8>>) -> bool {
-    request.method() == Method::GET || [single::WHOAMI, pods::MAY].contains(&request.uri().path())
+    request.method() == Method::GET || [user::WHOAMI, user::MAY].contains(&request.uri().path())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

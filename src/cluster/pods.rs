@@ -19,8 +19,6 @@ use crate::{
     error::{Needs, Result},
 };
 
-pub(super) const MAY: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-
 fn address(metadata: &Metadata) -> Address {
     Address::new(&metadata.namespace, &metadata.name)
 }
@@ -92,23 +90,6 @@ impl Cluster {
             "spec": { "taints": taints },
         });
         self.patch(NODES, &node.address(), &patch, writing).await
-    }
-
-    /// Whether we may do this, in the server's own judgement.
-    pub async fn may(&self, verb: &'static str, resource: Resource, at: &Address) -> Result<bool> {
-        let (plural, subresource) = resource.plural.split_once('/').unwrap_or((resource.plural, ""));
-        let review = json!({
-            "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
-            "spec": { "resourceAttributes": {
-                "verb": verb, "group": resource.group, "resource": plural, "subresource": subresource,
-                "namespace": at.namespace, "name": at.name,
-            } },
-        });
-        let name = "selfsubjectaccessreviews.authorization.k8s.io".to_owned();
-        let needs = Needs { verbs: "create", resource: name, namespace: None };
-        let answer: Object<Value> =
-            self.write(Method::POST, MAY, "application/json", &review, &needs, &Writing::default()).await?;
-        Ok(answer.value["status"]["allowed"].as_bool().unwrap_or(false))
     }
 
     /// Leaves an Event about what was done, for whoever looks for it later.

@@ -13,8 +13,6 @@ use serde_json::{Value, json};
 use super::{Cluster, Object, Query, Resource};
 use crate::error::{Error, Needs, Result};
 
-pub(super) const WHOAMI: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
-
 /// Where an object is; the namespace is empty for objects that are in none.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address {
