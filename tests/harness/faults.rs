@@ -32,6 +32,12 @@ pub enum Fault {
     CutBefore,
     /// Pass it on and never answer.
     HangAfter,
+    /// Pass it on, and answer so many milliseconds after the server has done it.
+    SlowAnswer(u64),
+    /// Pass it on so many milliseconds late, whether or not the client still waits for the answer.
+    Late(u64),
+    /// Pass it on twice, as a proxy that tries again does, and answer with the second answer.
+    Twice,
     /// Pass it on, and claim in the answer that the server's clock is off by these seconds.
     Clock(i64),
 }
@@ -112,10 +118,17 @@ fn serve(connection: TcpStream, upstream: &PathBuf, script: &(dyn Fn(&str, &str)
             }
             _ => {}
         }
-        let request = request.body(Body::from(body)).unwrap();
+        let request = request.body(body).unwrap();
         let open = runtime.block_on(async {
-            let Ok(response) = client.send(request).await else { return false };
+            if let Fault::Late(millis) = fault {
+                tokio::time::sleep(Duration::from_millis(millis)).await;
+            }
+            if fault == Fault::Twice {
+                let _ = client.send(request.clone().map(Body::from)).await;
+            }
+            let Ok(response) = client.send(request.map(Body::from)).await else { return false };
             match fault {
+                Fault::SlowAnswer(millis) => tokio::time::sleep(Duration::from_millis(millis)).await,
                 Fault::CutAfter => return false,
                 Fault::HangAfter => {
                     tokio::time::sleep(Duration::from_secs(60)).await;

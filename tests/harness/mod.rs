@@ -78,10 +78,13 @@ pub enum User {
     Reader,
     /// May do what `docs/rbac.yaml` grants for elections, and no more.
     Elector,
+    /// May get, create and patch leases and get nodes, but neither list nor watch anything: what
+    /// others write is known only from conflicts.
+    Blind,
 }
 
 impl User {
-    const ALL: [Self; 4] = [Self::Admin, Self::Nobody, Self::Reader, Self::Elector];
+    const ALL: [Self; 5] = [Self::Admin, Self::Nobody, Self::Reader, Self::Elector, Self::Blind];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -89,6 +92,7 @@ impl User {
             Self::Nobody => "nobody",
             Self::Reader => "reader",
             Self::Elector => "elector",
+            Self::Blind => "blind",
         }
     }
 }
@@ -186,6 +190,7 @@ impl ControlPlane {
         authority.issue("nobody", "nobody", &[], false);
         authority.issue("reader", "reader", &[], false);
         authority.issue("elector", "elector", &[], false);
+        authority.issue("blind", "blind", &[], false);
         authority.issue("manager", "system:kube-controller-manager", &[], false);
         fs::write(folder.join("audit-policy.yaml"), AUDIT_POLICY).unwrap();
 
@@ -255,7 +260,17 @@ impl ControlPlane {
         let bind = |kind: &str, namespace: Option<&str>, role_kind: &str, role: &str| {
             bind_to("reader", kind, namespace, role_kind, role)
         };
+        let blind = serde_json::json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": { "name": "blind" },
+            "rules": [
+                { "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "patch"] },
+                { "apiGroups": [""], "resources": ["nodes"], "verbs": ["get"] },
+            ],
+        });
         self.apply(&serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": [
+            blind,
+            bind_to("blind", "ClusterRoleBinding", None, "ClusterRole", "blind"),
             bind("RoleBinding", Some("kube-system"), "Role", "kubectl-lease-apiservers"),
             bind("RoleBinding", Some("kube-node-maintenance"), "Role", "kubectl-lease-maint"),
             bind("ClusterRoleBinding", None, "ClusterRole", "kubectl-lease-maint"),
