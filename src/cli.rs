@@ -607,6 +607,10 @@ pub struct Acquire {
     #[arg(long)]
     pub admin: bool,
 
+    /// Skip confirmation: replace the reason of a lease that you hold already
+    #[arg(short, long, alias = "confirm")]
+    pub yes: bool,
+
     #[command(flatten)]
     pub taking: Taking,
 

@@ -211,6 +211,16 @@ impl Error {
         )
     }
 
+    /// Whether it may be otherwise in a moment: an outage, an overload, a lost race.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            // A certificate does not get better by asking again.
+            Self::Unreachable { cause, .. } => !cause.contains("certificate"),
+            Self::LostRace { .. } => true,
+            error => error.is_unclear(),
+        }
+    }
+
     /// Whether there is nothing to tell: the user pressed Ctrl-C, or the reader closed the pipe.
     pub fn is_silent(&self) -> bool {
         matches!(self, Self::Interrupted) || self.exit_code() == ExitCode::Done

@@ -11,10 +11,14 @@ use super::{
 use crate::{
     domain::{
         lease::{Lease, Metadata},
-        maintenance::{REASON, Record},
+        maintenance::{MEDIK8S_NAMESPACE, REASON, Record, medik8s_holder, medik8s_name},
     },
-    error::{Needs, Result},
+    error::{Error, Needs, Result},
 };
+
+/// Said to users who may not see medik8s' leases.
+pub const MEDIK8S_UNSEEN: &str =
+    "no permission to read the leases in medik8s-leases: cannot tell whether medik8s holds a node";
 
 impl Cluster {
     /// A lease, or `None` where there is none.
@@ -70,18 +74,46 @@ impl Cluster {
     }
 
     /// Renews a lease as it was last read or written; nothing else changes.
-    pub async fn renew_lease(
+    pub async fn renew_lease(&self, at: &Address, before: &Lease, renewal: &Record) -> Result<Object<Lease>> {
+        let patch = json!({
+            "metadata": { "uid": before.metadata.uid, "resourceVersion": before.metadata.resource_version },
+            "spec": { "renewTime": micro_time(renewal.renewed), "leaseDurationSeconds": renewal.seconds },
+        });
+        self.patch(LEASES, at, &patch, &Writing::default()).await
+    }
+
+    /// Makes a lease, as it was last read or written, go with this node and nothing else.
+    pub async fn own_lease(
         &self,
         at: &Address,
         before: &Lease,
-        seconds: i32,
-        now: Timestamp,
+        node: &Metadata,
+        writing: &Writing,
     ) -> Result<Object<Lease>> {
         let patch = json!({
-            "metadata": { "uid": before.metadata.uid, "resourceVersion": before.metadata.resource_version },
-            "spec": { "renewTime": micro_time(now), "leaseDurationSeconds": seconds },
+            "metadata": {
+                "uid": before.metadata.uid, "resourceVersion": before.metadata.resource_version,
+                "ownerReferences": owners(node),
+            },
         });
-        self.patch(LEASES, at, &patch, &Writing::default()).await
+        self.patch(LEASES, at, &patch, writing).await
+    }
+
+    /// Who holds a node for medik8s, if anybody.
+    ///
+    /// Without permission to read medik8s' leases: none, and a warning.
+    pub async fn medik8s_holder(&self, node: &str) -> Result<Option<String>> {
+        let at = Address::new(MEDIK8S_NAMESPACE, medik8s_name(node));
+        match self.lease(&at).await {
+            Err(Error::Forbidden { .. }) => {
+                self.remark(MEDIK8S_UNSEEN);
+                Ok(None)
+            }
+            lease => {
+                let holder = |lease: &Lease| medik8s_holder(lease, self.server_time()).map(str::to_owned);
+                Ok(lease?.and_then(|lease| holder(&lease.value)))
+            }
+        }
     }
 
     /// Creates a namespace, if nobody else has meanwhile.

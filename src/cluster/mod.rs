@@ -206,7 +206,9 @@ impl Cluster {
                     },
                     _ => return Err(error),
                 };
-                if attempt >= attempts || wait > LONGEST_PAUSE {
+                // What was refused for its credential has not been done: it may be a write.
+                let refused = matches!(error, Error::Unauthenticated { .. });
+                if (attempt >= attempts && !refused) || wait > LONGEST_PAUSE {
                     return Err(error);
                 }
                 tokio::time::sleep(wait).await;

@@ -5,7 +5,7 @@
 //! it takes a silent node, a confirmation, and the node's maintenance lease, under which all of it is
 //! looked at once more.
 
-use std::{collections::BTreeSet, ops::ControlFlow, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, ops::ControlFlow, time::Duration};
 
 use jiff::SignedDuration;
 use tokio::time::Instant;
@@ -15,7 +15,7 @@ use super::{
     maint::{
         claims,
         run::{RELEASE, term},
-        take_all, targets, who,
+        take_all, targets, terms, who,
     },
     tell_remarks, watching, writing,
 };
@@ -31,15 +31,15 @@ use crate::{
         deadline::Schedule,
         duration::age,
         lease::Lease,
-        maintenance::{self, Standing},
         node::{Contact, HEARTBEATS, LATE_AFTER, Node, OUT_OF_SERVICE, Taint},
         pod::Pod,
         risk::{Assessment, Surroundings},
+        taking::{Rule, Terms},
     },
     error::{Error, Result},
     exit::ExitCode,
     output::{Brief, Printer, Tone, progress::WaitLine, prompt},
-    session::{Claim, Held, Rule, keep},
+    session::{Held, keep},
 };
 
 /// How long others wait if this process dies on the way; it is renewed meanwhile.
@@ -72,42 +72,30 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
     }
     let which = cli::Nodes { nodes: vec![args.node.clone()], selector: None, all: false };
     let targets = targets(&which, cluster).await?;
-    let now = cluster.server_time();
-    let lease = targets.first().and_then(|target| target.lease.as_ref()).map(|lease| &lease.value.spec);
-    let standing = Standing::of(lease, &who, now);
-    let ours = matches!(standing, Standing::Ours { until, .. } if until.is_none_or(|until| now.0 <= until));
-    if ours || args.write.dry_run == DryRun::Server {
-        // What is held already is gone on under, and not ours to release.
+    if args.write.dry_run == DryRun::Server {
         return under(args, &seen, &[], &who.to_string(), cluster, printer).await;
     }
     tell_remarks(cluster, printer);
     let what = if args.undo { "unfencing" } else { "fencing" };
     let reason = args.reason.as_ref().map_or_else(|| what.to_owned(), |reason| format!("{what}: {reason}"));
-    let claims = claims(targets, &args.taking, |target| Claim {
-        at: Address::new(maintenance::NAMESPACE, &target.node.name),
-        who: if args.identity.holder.is_some() { who.clone() } else { who.unique(&term()) },
-        seconds: i32::try_from(DURATION.as_secs()).unwrap_or(i32::MAX),
-        reason: Some(reason.clone()),
-        owner: Some(target.node.clone()),
-        rule: Rule::Process,
-        take_malformed: args.taking.take_malformed,
-        create_namespace: true,
-        writing: Writing::default(),
-        attempts: Arc::default(),
+    // What the same user holds already is adopted, kept meanwhile, and given back.
+    let terms = Terms {
+        who: who.unique(&term()),
+        adopts: Some(who.clone()),
+        ..terms(who.clone(), Rule::Process, Some(reason), &args.taking)
+    };
+    let wait = cli::Wait { wait: None };
+    let seconds = i32::try_from(DURATION.as_secs()).unwrap_or(i32::MAX);
+    let claims = claims(targets, &terms, seconds, &wait, &Writing::default())?;
+    let taken = take_all(&claims, &wait, cluster, printer).await.map_err(|error| match error {
+        Error::Held { message, .. } => Error::Held {
+            message,
+            hint: Some(
+                "ask them: whoever holds a node for maintenance may have switched it off, or not".into(),
+            ),
+        },
+        error => error,
     })?;
-    let taken =
-        take_all(&claims, &cli::Wait { wait: None }, cluster, printer).await.map_err(
-            |error| match error {
-                Error::Held { message, .. } => Error::Held {
-                    message,
-                    hint: Some(
-                        "ask them: whoever holds a node for maintenance may have switched it off, or not"
-                            .into(),
-                    ),
-                },
-                error => error,
-            },
-        )?;
     let Some((held, _)) = taken.into_iter().next() else {
         return Err(Error::NotFound { message: format!("there is no node '{}'", args.node), hint: None });
     };

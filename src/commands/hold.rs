@@ -1,26 +1,29 @@
 //! `kubectl lease hold`.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::maint::{
     blocked, holding,
-    run::{RELEASE, term, under},
-    who,
+    run::{term, under},
+    undo, who,
 };
 use crate::{
     cli::Hold,
-    cluster::{
-        Cluster,
-        single::{Address, Writing},
-    },
+    cluster::{Cluster, single::Address},
     commands::{interrupted, maint::wait_for},
-    domain::{deadline::Schedule, lease::Lease, maintenance::Standing, node::HEARTBEATS},
+    domain::{
+        deadline::Schedule,
+        lease::Lease,
+        maintenance::Standing,
+        node::HEARTBEATS,
+        taking::{Obstacle, Rule, Terms},
+    },
     error::{Error, Result},
     exit::ExitCode,
     output::Printer,
-    session::{Claim, Held, Rule, Took},
+    session::{Claim, Held, Took},
 };
 
 /// A lease that looks expired is watched for its duration without being told to wait, if that is short.
@@ -46,18 +49,16 @@ pub async fn run(args: &Hold, cluster: &Cluster, printer: &mut Printer) -> Resul
             hint: Some("hold another lease".into()),
         });
     }
-    let claim = Claim {
-        at,
+    let terms = Terms {
         who: if args.identity.holder.is_some() { who } else { who.unique(&term()) },
-        seconds: i32::try_from(args.duration.as_secs()).unwrap_or(i32::MAX),
-        reason: None,
-        owner: None,
         rule: Rule::Observed,
+        adopts: None,
+        reason: None,
+        replaces_reason: false,
         take_malformed: false,
-        create_namespace: false,
-        writing: Writing::default(),
-        attempts: Arc::default(),
+        ignore_medik8s: true,
     };
+    let claim = Claim::new(at, terms, i32::try_from(args.duration.as_secs()).unwrap_or(i32::MAX));
     let taken = tokio::select! {
         taken = take(&claim, args, lease, cluster, printer) => taken,
         interruption = interrupted() => Err(interruption),
@@ -66,7 +67,7 @@ pub async fn run(args: &Hold, cluster: &Cluster, printer: &mut Printer) -> Resul
         Ok(held) => held,
         Err(error) => {
             // A write may have been done without an answer, or still be under way.
-            let _ = tokio::time::timeout(RELEASE, claim.withdraw(cluster)).await;
+            undo(&[(claim, None)], cluster, printer).await;
             return Err(error);
         }
     };
@@ -80,16 +81,20 @@ async fn take(
     cluster: &Cluster,
     printer: &mut Printer,
 ) -> Result<Held> {
-    let (standing, lease) = match claim.take(cluster, Some(lease)).await? {
-        Took::Yes(held, _) => return Ok(held),
-        Took::No(standing, lease) => (standing, lease),
+    let waits = args.wait.wait.is_some();
+    let (obstacle, lease) = match claim.take(cluster, lease).await {
+        Ok(Took::Yes(held, _)) => return Ok(held),
+        Ok(Took::No(obstacle, lease)) => (Some(obstacle), lease),
+        Err(error) if waits && error.is_transient() => (None, None),
+        Err(error) => return Err(error),
     };
     if let Some(limit) = args.wait.wait {
         let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
         return wait_for(claim, deadline, cluster, printer).await.map(|(held, _)| held);
     }
     let lease = lease.as_ref().map(|lease| &*lease.value);
-    if let Standing::Expired { .. } = standing {
+    let obstacle = obstacle.unwrap_or(Obstacle::Standing(Standing::Free));
+    if let Obstacle::Standing(Standing::Expired { .. }) = obstacle {
         // It looks expired by its timestamps; that its holder is gone is known when it has not
         // moved for as long as its duration.
         let seconds = lease.and_then(|lease| lease.spec.lease_duration_seconds).unwrap_or(1);
@@ -114,11 +119,11 @@ async fn take(
             outcome => outcome.map(|(held, _)| held),
         };
     }
-    if let Standing::Malformed { .. } = standing {
+    if let Obstacle::Standing(standing @ Standing::Malformed { .. }) = &obstacle {
         return Err(Error::Refused {
-            message: format!("'{}' is {}", args.name, holding(&standing, lease, cluster.server_time())),
-            hint: Some("find out who that is, and delete the lease if it is nobody's".into()),
+            message: format!("'{}' is {}", args.name, holding(standing, lease, cluster.server_time())),
+            hint: Some("find out what that holder is, and delete the lease if it is gone".into()),
         });
     }
-    Err(blocked(&format!("'{}'", args.name), &standing, lease, cluster.server_time()))
+    Err(blocked(&format!("'{}'", args.name), &obstacle, lease, cluster.server_time()))
 }

@@ -23,13 +23,15 @@ pub struct Schedule {
 pub const SHORTEST: Duration = Duration::from_secs(3);
 
 impl Schedule {
-    /// For a lease of this duration: renewed at a third of it; at its end a twelfth of it (half a
+    /// For a lease of this duration: renewed at a third of it, and every twenty minutes at least
+    /// (KEP-1411: a lease that is not renewed hourly is abandoned); at its end a twelfth of it (half a
     /// minute at most) is left untouched, and before that a quarter of it (likewise) is for the
     /// process to end by itself. With the 15 seconds of leader election that is 5 s, 10 s, 13.75 s.
     pub fn new(duration: Duration) -> Self {
         const MOST: Duration = Duration::from_secs(30);
         let kill = duration.saturating_sub((duration / 12).min(MOST));
-        Self { duration, renew: duration / 3, terminate: kill.saturating_sub((duration / 4).min(MOST)), kill }
+        let renew = (duration / 3).min(Duration::from_secs(20 * 60));
+        Self { duration, renew, terminate: kill.saturating_sub((duration / 4).min(MOST)), kill }
     }
 
     /// The duration to write.
@@ -59,6 +61,7 @@ mod tests {
         assert_eq!(of(300), schedule(300, 100.0, 245.0, 275.0));
         assert_eq!(of(1800), schedule(1800, 600.0, 1740.0, 1770.0));
         assert_eq!(of(3), schedule(3, 1.0, 2.0, 2.75));
+        assert_eq!(of(6 * 3600), schedule(6 * 3600, 1200.0, 21540.0, 21570.0));
     }
 
     proptest! {

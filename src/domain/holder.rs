@@ -19,9 +19,13 @@ pub struct Who {
 
 impl Who {
     /// The authenticated user on this host: the same in the next invocation, so that a release
-    /// knows what an acquisition wrote.
-    pub fn user(user: &str, host: &str, admin: bool) -> Self {
-        let plain = format!("{user}@{host}");
+    /// knows what an acquisition wrote. `login` is who is logged in there, which tells apart the
+    /// people who share the user of one kubeconfig.
+    pub fn user(user: &str, login: Option<&str>, host: &str, admin: bool) -> Self {
+        let plain = match login.filter(|login| is_login(login) && !names(user, login)) {
+            Some(login) => format!("{user}/{login}@{host}"),
+            None => format!("{user}@{host}"),
+        };
         // A user may be called kubeadm-something; that makes nobody an administrator.
         let plain = if is_reserved(&plain) { format!("user:{plain}") } else { plain };
         Self { plain, admin }
@@ -84,6 +88,18 @@ impl Who {
     }
 }
 
+/// Whether this can be the name of a login: it comes from the environment.
+fn is_login(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c);
+    (1..=64).contains(&name.len()) && name.chars().all(allowed)
+}
+
+/// Whether a user's name on the cluster says already who is logged in: `jane`, `oidc:jane`,
+/// `jane@example.org`.
+fn names(user: &str, login: &str) -> bool {
+    user.split(['@', ':', '/']).any(|part| part == login)
+}
+
 impl fmt::Display for Who {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.identity())
@@ -97,9 +113,9 @@ mod tests {
 
     #[test]
     fn the_same_user_on_the_same_host_is_the_same_holder() {
-        let who = Who::user("jane", "laptop", false);
+        let who = Who::user("jane", None, "laptop", false);
         assert_eq!(who.identity(), "jane@laptop");
-        let admin = Who::user("jane", "laptop", true);
+        let admin = Who::user("jane", None, "laptop", true);
         assert_eq!(admin.identity(), "kubeadm:jane@laptop");
         assert!(who.is("jane@laptop") && admin.is("jane@laptop") && admin.is("kubeadm:jane@laptop"));
         assert!(!who.is("kubeadm:jane@laptop"), "what an administrator holds takes --admin");
@@ -108,8 +124,28 @@ mod tests {
     }
 
     #[test]
+    fn people_who_share_a_user_are_told_apart() {
+        for (user, login, identity) in [
+            ("kubernetes-admin", Some("jane"), "kubernetes-admin/jane@bastion"),
+            ("kubernetes-admin", Some("root"), "kubernetes-admin/root@bastion"),
+            ("kubernetes-admin", None, "kubernetes-admin@bastion"),
+            ("jane", Some("jane"), "jane@bastion"),
+            ("oidc:jane", Some("jane"), "oidc:jane@bastion"),
+            ("jane@example.org", Some("jane"), "jane@example.org@bastion"),
+            ("janet", Some("jane"), "janet/jane@bastion"),
+            ("admin", Some(""), "admin@bastion"),
+            ("admin", Some("a b\u{1b}"), "admin@bastion"),
+        ] {
+            assert_eq!(Who::user(user, login, "bastion", false).identity(), identity);
+        }
+        assert_eq!(Who::user("admin", Some(&"x".repeat(65)), "h", false).identity(), "admin@h");
+        let admin = Who::user("a", Some("kubeadm"), "h", true);
+        assert_eq!(admin.identity(), "kubeadm:a/kubeadm@h");
+    }
+
+    #[test]
     fn a_process_of_ours_is_not_us() {
-        let who = Who::user("jane", "laptop", false);
+        let who = Who::user("jane", None, "laptop", false);
         let process = who.unique("1f");
         assert_eq!(process.identity(), "jane@laptop#1f");
         assert!(!who.is(&process.identity()) && !process.is(&who.identity()));
@@ -138,8 +174,8 @@ mod tests {
     proptest! {
         #[test]
         fn nobody_becomes_an_administrator_by_name(user in "(kubeadm)?[a-z:@-]{0,12}", host in "[a-z-]{0,8}") {
-            prop_assert!(!is_reserved(&Who::user(&user, &host, false).identity()));
-            prop_assert!(is_reserved(&Who::user(&user, &host, true).identity()));
+            prop_assert!(!is_reserved(&Who::user(&user, None, &host, false).identity()));
+            prop_assert!(is_reserved(&Who::user(&user, Some("root"), &host, true).identity()));
             if let Ok(who) = Who::named(&user, false) {
                 prop_assert!(!is_reserved(&who.identity()));
             }

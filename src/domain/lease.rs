@@ -41,8 +41,31 @@ pub struct Metadata {
     pub resource_version: String,
     #[serde(deserialize_with = "time::read")]
     pub creation_timestamp: Option<Timestamp>,
+    #[serde(deserialize_with = "time::read")]
+    pub deletion_timestamp: Option<Timestamp>,
     pub labels: BTreeMap<String, String>,
     pub annotations: BTreeMap<String, String>,
+    pub owner_references: Vec<Owner>,
+    pub finalizers: Vec<String>,
+}
+
+/// An object that another one goes with.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Owner {
+    pub kind: String,
+    pub name: String,
+    pub uid: String,
+}
+
+impl Metadata {
+    /// Whether this goes with an earlier node of the same name: the garbage collector is about to
+    /// delete it.
+    pub fn belongs_to_predecessor_of(&self, node: &Self) -> bool {
+        let earlier =
+            |owner: &Owner| owner.kind == "Node" && owner.name == node.name && owner.uid != node.uid;
+        self.owner_references.iter().any(earlier)
+    }
 }
 
 /// A `coordination.k8s.io` Lease.
@@ -111,6 +134,24 @@ impl Lease {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lease_of_a_node_that_was_recreated_is_recognised() {
+        let node = Metadata { name: "n".into(), uid: "2".into(), ..Metadata::default() };
+        let owned = |owners: serde_json::Value| -> Metadata {
+            serde_json::from_value(serde_json::json!({ "name": "n", "ownerReferences": owners })).unwrap()
+        };
+        let owner = |kind: &str, name: &str, uid: &str| serde_json::json!({ "apiVersion": "v1", "kind": kind, "name": name, "uid": uid });
+        for (owners, earlier) in [
+            (serde_json::json!([]), false),
+            (serde_json::json!([owner("Node", "n", "2")]), false),
+            (serde_json::json!([owner("Node", "n", "1")]), true),
+            (serde_json::json!([owner("Node", "m", "1")]), false),
+            (serde_json::json!([owner("ConfigMap", "n", "1")]), false),
+        ] {
+            assert_eq!(owned(owners.clone()).belongs_to_predecessor_of(&node), earlier, "{owners}");
+        }
+    }
 
     #[test]
     fn a_spec_is_read_whole_and_survives_the_end_of_time() {

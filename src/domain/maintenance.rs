@@ -64,9 +64,13 @@ impl Standing {
         }
     }
 
-    /// Whether we may take it now, without asking or telling anybody.
-    pub fn is_takeable(&self) -> bool {
-        matches!(self, Self::Free | Self::Ours { .. } | Self::Expired { .. })
+    /// Whether it is held at this moment, by whoever.
+    pub fn is_valid(&self, now: ServerTime) -> bool {
+        match self {
+            Self::Free | Self::Expired { .. } | Self::Malformed { .. } => false,
+            Self::Ours { until, admin } => *admin || until.is_some_and(|until| now.0 <= until),
+            Self::Held { .. } | Self::Admin { .. } => true,
+        }
     }
 }
 
@@ -108,13 +112,17 @@ pub fn is_abandoned(lease: &Lease, who: &Who, now: ServerTime) -> bool {
     }
 }
 
-/// The holder of a medik8s lease, if medik8s itself would call it valid.
+/// By how much medik8s' clock may be ahead of the server's before its lease is not believed. medik8s
+/// itself ignores every `renewTime` ahead of its own clock.
+const MEDIK8S_AHEAD: SignedDuration = SignedDuration::from_secs(60);
+
+/// The holder of a medik8s lease, if medik8s itself would call it valid, allowing for its clock.
 pub fn medik8s_holder(lease: &Lease, now: ServerTime) -> Option<&str> {
     let holder = lease.spec.holder_identity.as_deref().filter(|holder| !holder.is_empty())?;
     let renewed = lease.renewed()?;
     let seconds = lease.spec.lease_duration_seconds?;
     let until = renewed.saturating_add(SignedDuration::from_secs(seconds.into())).ok()?;
-    (renewed <= now.0 && now.0 <= until).then_some(holder)
+    (now.since(renewed) >= -MEDIK8S_AHEAD && now.0 <= until).then_some(holder)
 }
 
 /// The name of the lease that medik8s uses for a node.
@@ -136,8 +144,10 @@ impl Record {
     /// What to write to take a lease, or to renew one that is ours.
     pub fn acquisition(before: Option<&LeaseSpec>, who: &Who, seconds: i32, now: ServerTime) -> Self {
         let holder = before.and_then(|spec| spec.holder_identity.as_deref()).unwrap_or_default();
-        // From a person to the same person as an administrator is a change of hands too.
-        let again = holder == who.identity();
+        // From a person to the same person as an administrator is a change of hands too; and what has
+        // expired may have been another's since.
+        let valid = before.and_then(|spec| expiry(spec).ok()).is_some_and(|until| now.0 <= until);
+        let again = holder == who.identity() && (valid || who.is_admin());
         let acquired = before.and_then(|spec| spec.acquire_time.as_ref()).map(|time| time.0);
         Self {
             acquired: acquired.filter(|_| again).unwrap_or(micros(now.0)),
@@ -180,17 +190,40 @@ impl Record {
         }
     }
 
-    /// Whether a lease is in the term that this record began, renewed or not.
-    pub fn began(&self, spec: &LeaseSpec) -> bool {
-        spec.holder_identity.as_deref() == Some(&self.holder)
-            && spec.acquire_time.as_ref().is_some_and(|time| time.0 == self.acquired)
-            && spec.lease_transitions.unwrap_or(0) == self.transitions
+    /// What a lease says; `None` if it is not held, or lacks a time.
+    pub fn of(spec: &LeaseSpec) -> Option<Self> {
+        let holder = spec.holder_identity.clone().filter(|holder| !holder.is_empty())?;
+        let renewed = spec.renew_time.as_ref()?.0;
+        Some(Self {
+            holder,
+            seconds: spec.lease_duration_seconds?,
+            acquired: spec.acquire_time.as_ref().map_or(renewed, |time| time.0),
+            renewed,
+            transitions: spec.lease_transitions.unwrap_or(0).max(0),
+        })
     }
 
-    /// Whether a lease is exactly as this record would have left it.
+    /// What to write to renew a lease; nothing else of it changes.
+    #[must_use]
+    pub fn renewal(&self, seconds: i32, now: ServerTime) -> Self {
+        Self { seconds, renewed: micros(now.0), ..self.clone() }
+    }
+
+    /// What to write to give a lease back as it was. The count of changes of hands only grows.
+    #[must_use]
+    pub fn put_back_over(&self, now: &LeaseSpec) -> Self {
+        let changes_hands = now.holder_identity.as_deref() != Some(&self.holder);
+        let transitions = now.lease_transitions.unwrap_or(0).max(0);
+        let transitions = if changes_hands { transitions.saturating_add(1) } else { transitions };
+        Self { transitions, ..self.clone() }
+    }
+
+    /// Whether this record was the last that was written to a lease. Its duration may have been
+    /// changed since by who renewed nothing.
     pub fn is_in(&self, spec: &LeaseSpec) -> bool {
         spec.holder_identity.as_deref() == Some(&self.holder)
             && spec.renew_time.as_ref().is_some_and(|time| time.0 == self.renewed)
+            && spec.acquire_time.as_ref().is_some_and(|time| time.0 == self.acquired)
             && spec.lease_transitions.unwrap_or(0) == self.transitions
     }
 }
@@ -215,7 +248,7 @@ mod tests {
     }
 
     fn me() -> Who {
-        Who::user("me", "host", false)
+        Who::user("me", None, "host", false)
     }
 
     fn spec(holder: Option<&str>, renewed: Option<f64>, seconds: Option<i32>) -> LeaseSpec {
@@ -271,7 +304,7 @@ mod tests {
             for holder in ["kubeadm", "kubeadm:jane@laptop", "kubeadmin", "kubeadm:me@other"] {
                 let standing = Standing::of(Some(&spec(Some(holder), renewed, seconds)), &me(), now());
                 assert_eq!(standing, Standing::Admin { holder: holder.into() });
-                assert!(!standing.is_takeable());
+                assert!(standing.is_valid(now()));
             }
         }
         let mine = spec(Some("kubeadm:me@host"), None, None);
@@ -279,20 +312,22 @@ mod tests {
             Standing::of(Some(&mine), &me(), now()),
             Standing::Admin { holder: "kubeadm:me@host".into() }
         );
-        let admin = Who::user("me", "host", true);
+        let admin = Who::user("me", None, "host", true);
         assert_eq!(Standing::of(Some(&mine), &admin, now()), Standing::Ours { until: None, admin: true });
     }
 
     #[test]
-    fn only_free_expired_and_ours_may_be_taken() {
-        let takeable = |holder, renewed, seconds| {
-            Standing::of(Some(&spec(holder, renewed, seconds)), &me(), now()).is_takeable()
+    fn free_expired_and_malformed_leases_are_held_by_nobody() {
+        let valid = |holder, renewed, seconds| {
+            Standing::of(Some(&spec(holder, renewed, seconds)), &me(), now()).is_valid(now())
         };
-        assert!(takeable(None, None, None));
-        assert!(takeable(Some("x"), Some(100.0), Some(60)));
-        assert!(takeable(Some("me@host"), Some(0.0), Some(60)));
-        assert!(!takeable(Some("x"), Some(0.0), Some(60)));
-        assert!(!takeable(Some("x"), None, Some(60)));
+        assert!(!valid(None, None, None));
+        assert!(!valid(Some("x"), Some(100.0), Some(60)));
+        assert!(!valid(Some("x"), None, Some(60)));
+        assert!(!valid(Some("me@host"), Some(100.0), Some(60)));
+        assert!(!valid(Some("me@host"), None, None));
+        assert!(valid(Some("me@host"), Some(63.0), Some(60)));
+        assert!(valid(Some("x"), Some(63.0), Some(60)));
     }
 
     #[test]
@@ -311,6 +346,9 @@ mod tests {
         assert_eq!(Record::acquisition(Some(&before), &me(), 60, now()).transitions, 5);
 
         before.holder_identity = Some("me@host".into());
+        let anew = Record::acquisition(Some(&before), &me(), 90, now());
+        assert_eq!((anew.transitions, anew.acquired), (5, at(0.0)), "ours, but its time was over");
+        before.renew_time = Some(MicroTime(at(-63.0)));
         let renewal = Record::acquisition(Some(&before), &me(), 90, now());
         assert_eq!((renewal.transitions, renewal.acquired, renewal.renewed), (4, at(-500.0), at(0.0)));
         assert_eq!(renewal.seconds, 90);
@@ -382,7 +420,8 @@ mod tests {
             (Some("node-maintenance"), Some(0.0), Some(60), true),
             (Some("node-maintenance"), Some(60.0), Some(60), true),
             (Some("node-maintenance"), Some(60.1), Some(60), false), // no grace there
-            (Some("node-maintenance"), Some(-1.0), Some(60), false),
+            (Some("node-maintenance"), Some(-60.0), Some(60), true), // its clock is ahead
+            (Some("node-maintenance"), Some(-60.1), Some(60), false),
             (Some("node-maintenance"), None, Some(60), false),
             (Some("node-maintenance"), Some(0.0), None, false),
             (Some(""), Some(0.0), Some(60), false),
@@ -412,18 +451,19 @@ mod tests {
                 lease_transitions: Some(record.transitions),
                 ..LeaseSpec::default()
             };
-            prop_assert!(record.is_in(&after) && record.began(&after));
+            prop_assert!(record.is_in(&after));
+            prop_assert_eq!(Record::of(&after), Some(record.clone()));
             let renewed = LeaseSpec { renew_time: Some(MicroTime(at(9e9))), ..after.clone() };
-            prop_assert!(!record.is_in(&renewed) && record.began(&renewed));
+            prop_assert!(!record.is_in(&renewed));
             let anothers = LeaseSpec { acquire_time: Some(MicroTime(at(9e9))), ..after.clone() };
-            prop_assert!(!record.began(&anothers), "the same name, another term");
-            let other = Who::user("other", "host", false);
+            prop_assert!(!record.is_in(&anothers), "the same name, another term");
+            let other = Who::user("other", None, "host", false);
             let end = expiry(&after).unwrap();
             let held = Standing::Held { holder: record.holder.clone(), until: end };
             prop_assert_eq!(Standing::of(Some(&after), &other, now), held.clone());
             prop_assert_eq!(Standing::of(Some(&after), &other, ServerTime(end)), held);
             if let Ok(later) = end.checked_add(SignedDuration::from_micros(1)) {
-                prop_assert!(Standing::of(Some(&after), &other, ServerTime(later)).is_takeable());
+                prop_assert!(!Standing::of(Some(&after), &other, ServerTime(later)).is_valid(ServerTime(later)));
             }
         }
 

@@ -21,5 +21,6 @@ pub mod rights;
 pub mod risk;
 pub mod safer;
 pub mod storage;
+pub mod taking;
 pub mod time;
 pub mod version;

@@ -129,6 +129,7 @@ fn environment(held: &[Held]) -> Vec<(&'static str, String)> {
             "KUBECTL_LEASE_TRANSITIONS",
             list(&|held| held.lease().value.spec.lease_transitions.unwrap_or(0).to_string()),
         ),
+        ("KUBECTL_LEASE_TOKEN", list(&|held| held.token.clone())),
         ("KUBECTL_LEASE_HOLDER", list(&|held| held.who.identity())),
     ]
 }

@@ -1,17 +1,19 @@
-//! Taking a lease, waiting for it, and letting it go.
+//! Taking a lease, and waiting for it.
 //!
-//! Read, judge, write with the resource version that was read. A 409 means that somebody else wrote
-//! in between: read and judge again. A write whose answer never came may or may not have been done:
-//! the lease is read back, and recognised by what only that write would have left there.
+//! Read, judge, write with the resource version that was read. A conflict (409) means that another
+//! writer came in between: read and judge again. A write whose answer never came may or may not have
+//! been done, or may be done later: the lease is read back and recognised by what only that write
+//! would have left there; and a claim that is given up leaves a newer version behind, which such a
+//! write is then refused over.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+use std::time::Duration;
+
+use tokio::{
+    sync::mpsc,
+    time::{sleep, timeout},
 };
 
-use tokio::{sync::mpsc, time::sleep};
-
+use super::held::{Held, Log, Released, Version, Write, version};
 use crate::{
     clock::BootInstant,
     cluster::{
@@ -20,81 +22,52 @@ use crate::{
         watch::{Event, follow},
     },
     domain::{
-        holder::Who,
+        deadline::Schedule,
         lease::{Lease, Metadata},
-        maintenance::{Record, Standing, is_same_term},
+        maintenance::{self, Record, Standing},
+        taking::{Obstacle, Rule, Terms, Undo},
     },
     error::{Error, Result},
 };
 
-/// So many writers in a row who were faster, or failures without an answer, and we give up.
-const ATTEMPTS: usize = 10;
-const PAUSE: Duration = Duration::from_millis(100);
-const SECOND_LOOK: Duration = Duration::from_secs(1);
+/// After so many conflicts in a row, or failures without an answer, a write is given up.
+pub(super) const ATTEMPTS: usize = 10;
+pub(super) const PAUSE: Duration = Duration::from_millis(100);
+/// How often the node, and what medik8s says of it, is read while only that is in the way and cannot
+/// be watched.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The server sends a bookmark each minute: a longer silence is a dead connection.
 const QUIET: Duration = Duration::from_secs(90);
-
-/// By which rule a lease may be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
-    /// A maintenance lease, by one of a person's commands: what is ours is renewed.
-    Command,
-    /// A maintenance lease, for a process that runs under it: another process of the same holder
-    /// is somebody else.
-    Process,
-    /// Leader election, as client-go has it: a lease is expired when it has been seen unchanged for
-    /// its duration by our own clock. Its timestamps are the holder's, whose clock may be wrong.
-    Observed,
-}
 
 /// What is wanted: a lease, for whom, how long.
 #[derive(Clone, Debug)]
 pub struct Claim {
     pub at: Address,
-    pub who: Who,
+    pub terms: Terms,
     pub seconds: i32,
-    pub reason: Option<String>,
-    /// The node that a lease to be created belongs to.
-    pub owner: Option<Metadata>,
-    pub rule: Rule,
-    /// Take a lease that cannot be judged.
-    pub take_malformed: bool,
+    /// The node whose maintenance lease it is, as it was last seen.
+    pub node: Option<Metadata>,
     /// Create the namespace where it is missing.
     pub create_namespace: bool,
+    /// Something beside the lease is known to be in the way: it is waited for at once.
+    pub waits: bool,
     pub writing: Writing,
-    /// The terms that this claim has begun or tried to: only those are its own to undo.
-    pub attempts: Arc<Mutex<Vec<Attempt>>>,
-}
-
-/// A write that would begin a term.
-#[derive(Clone, Debug)]
-pub struct Attempt {
-    record: Record,
-    /// Whether there is no answer yet that settles it.
-    open: bool,
-}
-
-/// A lease that is ours. Clones know the same: who keeps it tells who releases it.
-#[derive(Clone, Debug)]
-pub struct Held {
-    pub at: Address,
-    pub who: Who,
-    known: Arc<Mutex<(Object<Lease>, BootInstant)>>,
+    log: Log,
 }
 
 /// How an attempt ended.
 #[derive(Clone, Debug)]
 pub enum Took {
-    /// It is ours, and was this before.
+    /// It is ours, and stood so before.
     Yes(Held, Standing),
     /// It is not to be had now.
-    No(Standing, Option<Object<Lease>>),
+    No(Obstacle, Option<Object<Lease>>),
 }
 
 /// What a waiting claim is waiting for.
 #[derive(Clone, Debug)]
 pub struct Waiting {
-    pub standing: Standing,
+    pub obstacle: Option<Obstacle>,
     pub lease: Option<Object<Lease>>,
     /// Why nothing is known right now.
     pub lost: Option<String>,
@@ -111,259 +84,358 @@ impl Seen {
         Self { lease, since: BootInstant::now() }
     }
 
+    fn version(&self) -> Option<Version> {
+        self.lease().map(version)
+    }
+
     fn update(&mut self, lease: Option<Object<Lease>>) {
-        let version = |lease: &Option<Object<Lease>>| {
-            lease.as_ref().map(|lease| {
-                (lease.value.metadata.uid.clone(), lease.value.metadata.resource_version.clone())
-            })
-        };
-        if version(&lease) != version(&self.lease) {
+        if lease.as_ref().map(|lease| version(&lease.value)) != self.version() {
             *self = Self::new(lease);
         }
     }
 
+    fn lease(&self) -> Option<&Lease> {
+        self.lease.as_ref().map(|lease| &*lease.value)
+    }
+
     /// How long it has to be seen unchanged to count as expired.
     fn observed_expiry(&self) -> Option<BootInstant> {
-        let seconds = self.lease.as_ref()?.value.spec.lease_duration_seconds?;
+        let seconds = self.lease()?.spec.lease_duration_seconds?;
         Some(self.since + Duration::from_secs(u64::try_from(seconds).ok()?))
     }
 }
 
 impl Claim {
-    /// Takes the lease if it is to be had now. `known` is what a read just told; without it the
-    /// lease is read first.
-    pub async fn take(&self, cluster: &Cluster, known: Option<Option<Object<Lease>>>) -> Result<Took> {
-        let lease = match known {
-            Some(lease) => lease,
-            None => cluster.lease(&self.at).await?,
-        };
-        self.take_seen(cluster, &mut Seen::new(lease)).await
+    pub fn new(at: Address, terms: Terms, seconds: i32) -> Self {
+        Self {
+            at,
+            terms,
+            seconds,
+            node: None,
+            create_namespace: false,
+            waits: false,
+            writing: Writing::default(),
+            log: Log::default(),
+        }
     }
 
-    async fn take_seen(&self, cluster: &Cluster, seen: &mut Seen) -> Result<Took> {
-        let mut sent: VecDeque<(Record, BootInstant, Standing)> = VecDeque::new();
+    /// On the maintenance lease of a node.
+    pub fn on_node(node: Metadata, terms: Terms, seconds: i32) -> Self {
+        let at = Address::new(maintenance::NAMESPACE, &node.name);
+        Self { node: Some(node), create_namespace: true, ..Self::new(at, terms, seconds) }
+    }
+
+    /// Takes the lease if it is to be had now. `known` is what a read just told.
+    pub async fn take(&self, cluster: &Cluster, known: Option<Object<Lease>>) -> Result<Took> {
+        self.take_seen(cluster, &mut Seen::new(known), self.node.as_ref()).await
+    }
+
+    async fn take_seen(&self, cluster: &Cluster, seen: &mut Seen, node: Option<&Metadata>) -> Result<Took> {
         let mut last = None;
         for _ in 0..ATTEMPTS {
-            if let Some(lease) = &seen.lease {
-                // A write without an answer, done after all?
-                let done = sent.iter().find(|(record, ..)| record.is_in(&lease.value.spec));
-                if let Some((_, at, before)) = done {
-                    return Ok(Took::Yes(self.held(lease.clone(), *at), before.clone()));
+            // A write without an answer, done after all? If long ago, its time is made new.
+            let done = seen.lease.as_ref().and_then(|lease| Some((lease, self.log.last_in(&lease.value)?)));
+            let (record, before, undo) = match done {
+                Some((lease, write)) if !self.is_due(&write) => {
+                    self.log.done(&write.record);
+                    return Ok(Took::Yes(self.held(lease.clone(), write.sent), write.before));
                 }
-            }
-            let standing = self.judge(cluster, seen);
-            if !self.may_take(&standing, seen, cluster) {
-                return Ok(Took::No(standing, seen.lease.clone()));
-            }
+                Some((_, write)) => {
+                    (write.record.renewal(self.seconds, cluster.server_time()), write.before, write.undo)
+                }
+                None => match self.judge(cluster, seen) {
+                    Err(obstacle) => return Ok(Took::No(obstacle, seen.lease.clone())),
+                    Ok(standing) => {
+                        let (lease, now) = (seen.lease(), cluster.server_time());
+                        let record = self.terms.record(lease, self.seconds, now);
+                        (record, standing, self.terms.undo(lease, now))
+                    }
+                },
+            };
             // Our own count begins no later than the one that others will read.
-            let now = BootInstant::now();
-            let record = self.record(seen.lease.as_ref(), cluster);
-            // Renewing what was ours before begins nothing that could be undone.
-            let begins = self.rule != Rule::Command || !matches!(standing, Standing::Ours { .. });
-            if begins {
-                lock(&self.attempts).push(Attempt { record: record.clone(), open: true });
-            }
-            let written = self.write(cluster, seen.lease.as_ref(), &record).await;
-            if begins && !written.as_ref().is_err_and(Error::is_unclear) {
-                lock(&self.attempts).iter_mut().for_each(|attempt| attempt.open &= attempt.record != record);
-            }
+            let sent = BootInstant::now();
+            self.log.push(Write {
+                record: record.clone(),
+                over: seen.version(),
+                sent,
+                before: before.clone(),
+                undo,
+                open: true,
+            });
+            let written = self.write(cluster, seen.lease(), node, &record).await;
             match written {
-                Ok(lease) => return Ok(Took::Yes(self.held(lease, now), standing)),
-                Err(error) if error.is_conflict() => last = Some(error),
+                Ok(lease) => {
+                    self.log.done(&record);
+                    return Ok(Took::Yes(self.held(lease, sent), before));
+                }
                 Err(error) if error.is_unclear() => {
-                    sent.push_back((record, now, standing));
                     last = Some(error);
                     sleep(PAUSE).await;
                 }
-                // The lease, or its namespace, is gone.
-                Err(error) if error.is_not_found() => {
-                    if seen.lease.is_none() {
+                Err(error) => {
+                    self.log.refused(&record);
+                    if error.is_not_found() && seen.lease.is_none() {
+                        // The namespace is missing.
                         if !self.create_namespace {
                             return Err(error);
                         }
                         cluster.create_namespace(&self.at.namespace, &self.writing).await?;
                         if self.writing.dry_run {
                             // The namespace was not really made: nothing more can be tried in it.
-                            return Ok(Took::Yes(self.held(Object::imagined(), now), standing));
+                            return Ok(Took::Yes(self.held(Object::imagined(), sent), before));
                         }
+                    } else if !error.is_conflict() && !error.is_not_found() {
+                        return Err(error);
                     }
                     last = Some(error);
                 }
-                Err(error) => return Err(error),
             }
             seen.update(cluster.lease(&self.at).await?);
         }
         Err(match last {
-            Some(error) if error.is_conflict() => Error::LostRace {
-                message: format!(
-                    "somebody was always faster at '{}': {ATTEMPTS} writes came too late",
-                    self.at.name
-                ),
+            Some(error) if error.is_unclear() => error,
+            _ => Error::LostRace {
+                message: format!("gave up taking '{}' after {ATTEMPTS} write conflicts", self.at.name),
             },
-            Some(error) => error,
-            None => Error::LostRace { message: String::new() },
         })
     }
 
+    /// Whether so much of a write's time has passed that it would be renewed by now.
+    fn is_due(&self, write: &Write) -> bool {
+        let duration = Duration::from_secs(u64::try_from(self.seconds).unwrap_or(1));
+        (write.sent + Schedule::new(duration).renew).has_passed()
+    }
+
     /// Why the lease, as it was read, cannot be taken now; `None` if it can.
-    pub fn obstacle(&self, cluster: &Cluster, lease: Option<&Object<Lease>>) -> Option<Standing> {
-        let seen = Seen::new(lease.cloned());
-        let standing = self.judge(cluster, &seen);
-        (!self.may_take(&standing, &seen, cluster)).then_some(standing)
+    pub fn obstacle(&self, cluster: &Cluster, lease: Option<&Object<Lease>>) -> Option<Obstacle> {
+        self.judge(cluster, &Seen::new(lease.cloned())).err()
     }
 
-    fn judge(&self, cluster: &Cluster, seen: &Seen) -> Standing {
-        Standing::of(seen.lease.as_ref().map(|lease| &lease.value.spec), &self.who, cluster.server_time())
-    }
-
-    fn may_take(&self, standing: &Standing, seen: &Seen, cluster: &Cluster) -> bool {
-        let observed = || seen.observed_expiry().is_some_and(BootInstant::has_passed);
-        match (self.rule, standing) {
-            (_, Standing::Free) => true,
-            (_, Standing::Admin { .. }) => false,
-            (Rule::Observed, _) => observed(),
-            (_, Standing::Malformed { .. }) => self.take_malformed,
-            (Rule::Process, Standing::Ours { until, .. }) => {
-                until.is_some_and(|until| cluster.server_time().0 > until)
-            }
-            (_, standing) => standing.is_takeable(),
-        }
-    }
-
-    fn record(&self, before: Option<&Object<Lease>>, cluster: &Cluster) -> Record {
-        let before = before.map(|lease| &lease.value.spec);
-        let now = cluster.server_time();
-        match self.rule {
-            Rule::Command => Record::acquisition(before, &self.who, self.seconds, now),
-            Rule::Process | Rule::Observed => Record::new_term(before, &self.who, self.seconds, now),
-        }
+    fn judge(&self, cluster: &Cluster, seen: &Seen) -> Result<Standing, Obstacle> {
+        let observed = seen.observed_expiry().is_some_and(BootInstant::has_passed);
+        self.terms.judge(seen.lease(), observed, cluster.server_time())
     }
 
     async fn write(
         &self,
         cluster: &Cluster,
-        before: Option<&Object<Lease>>,
+        before: Option<&Lease>,
+        node: Option<&Metadata>,
         record: &Record,
     ) -> Result<Object<Lease>> {
-        let reason = self.reason.as_deref();
-        match before {
-            Some(lease) => {
-                // Renewed without a new reason, the old one still holds.
-                let kept = lease.value.reason().filter(|_| self.who.is(lease.value.holder()));
-                // An administrator's lease goes with the node alone: whoever may write a lease that nobody
-                // holds could have it collected otherwise. Where it is nobody's to guard, the owner stays:
-                // a cluster may allow changing it only to who may delete it.
-                let owner = self.owner.as_ref().filter(|_| self.who.is_admin());
-                let reason = reason.or(kept);
-                cluster.write_lease(&self.at, &lease.value, record, reason, owner, &self.writing).await
-            }
-            None => cluster.create_lease(&self.at, record, reason, self.owner.as_ref(), &self.writing).await,
-        }
+        let who = &self.terms.who;
+        let reason = self.terms.reason.as_deref();
+        let Some(lease) = before else {
+            return cluster.create_lease(&self.at, record, reason, node, &self.writing).await;
+        };
+        // Renewed or adopted without a new reason, the old one still holds.
+        let adopted = |plain: &crate::domain::holder::Who| plain.is(lease.holder());
+        let kept = who.is(lease.holder()) || self.terms.adopts.as_ref().is_some_and(adopted);
+        let reason = reason.or(lease.reason().filter(|_| kept));
+        // An administrator's lease goes with the node alone: otherwise whoever may write a free lease
+        // could have the garbage collector delete it. A lease that still belongs to a deleted node of
+        // the same name would be deleted from under its holder. Else the owner stays: some clusters
+        // let only those change it who may delete the lease.
+        let owner = node.filter(|node| who.is_admin() || lease.metadata.belongs_to_predecessor_of(node));
+        cluster.write_lease(&self.at, lease, record, reason, owner, &self.writing).await
     }
 
     fn held(&self, lease: Object<Lease>, sent: BootInstant) -> Held {
-        Held::new(self.at.clone(), self.who.clone(), lease, sent)
+        Held::taken(self.at.clone(), self.terms.who.clone(), lease, sent, self.log.clone())
     }
 
-    /// Undoes what this claim's own writes have left behind, if anything; whether there was something.
-    /// For a claim that was given up while a write may have been under way.
+    /// Whether a lease that was just taken goes with the node as it is now, which may have been
+    /// recreated since it was looked at: else the garbage collector would delete the lease.
+    ///
+    /// # Errors
+    /// If there is no such node any more.
+    pub async fn settle(&self, cluster: &Cluster, held: &Held, now: Option<&Metadata>) -> Result<()> {
+        if self.node.is_none() || self.writing.dry_run {
+            return Ok(());
+        }
+        let Some(now) = now else { return Err(deleted(&self.at.name)) };
+        if held.lease().value.metadata.belongs_to_predecessor_of(now) {
+            held.belong_to(cluster, now, &self.writing).await?;
+        }
+        Ok(())
+    }
+
+    /// Undoes what this claim's own writes have left behind, or may yet: for a claim that was given up.
+    /// Whether something was released or put back.
     pub async fn withdraw(&self, cluster: &Cluster) -> Result<bool> {
-        let attempts = lock(&self.attempts).clone();
-        if attempts.is_empty() || self.writing.dry_run {
+        if self.writing.dry_run {
             return Ok(false);
         }
-        // A write without an answer may still be on its way: then there is a second look.
-        let looks = if attempts.iter().any(|attempt| attempt.open) { 2 } else { 1 };
-        for look in 1..=looks {
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            if self.log.is_empty() {
+                return Ok(false);
+            }
             let lease = cluster.lease(&self.at).await?;
-            match lease {
-                Some(lease) if attempts.iter().any(|attempt| attempt.record.began(&lease.value.spec)) => {
-                    let held = Held::found(self.at.clone(), self.who.clone(), lease);
-                    let released = held.release(cluster, &self.writing).await?;
-                    lock(&self.attempts).clear();
-                    return Ok(released);
+            let now = lease.as_ref().map(|lease| version(&lease.value));
+            if let Some(lease) = lease.as_ref().filter(|lease| self.log.last_in(&lease.value).is_some()) {
+                let released =
+                    self.held(lease.clone(), BootInstant::now()).release(cluster, &self.writing).await?;
+                self.log.clear();
+                return Ok(matches!(released, Released::Yes | Released::PutBack));
+            }
+            let Some(open) = self.log.open_over(now.as_ref()) else {
+                // Whatever is still on its way carries a version that is no more.
+                self.log.clear();
+                return Ok(false);
+            };
+            match self.supersede(cluster, lease.as_ref(), &open).await {
+                Ok(()) => {
+                    self.log.clear();
+                    return Ok(false);
                 }
-                Some(lease) if looks > 1 && lease.value.holder().is_empty() => {
-                    // It carries the version that was read: let there be a newer one, and it will
-                    // be refused.
-                    let record = Record::release(&lease.value.spec, cluster.server_time());
-                    let _ =
-                        cluster.write_lease(&self.at, &lease.value, &record, None, None, &self.writing).await;
+                // In a namespace that is not there nothing can arrive.
+                Err(error) if error.is_not_found() && lease.is_none() => return Ok(false),
+                Err(error) if error.is_conflict() || error.is_not_found() => last = Some(error),
+                Err(error) if error.is_unclear() => {
+                    last = Some(error);
+                    sleep(PAUSE).await;
                 }
-                _ if look < looks => sleep(SECOND_LOOK).await,
-                _ => {}
+                Err(error) => return Err(error),
             }
         }
-        lock(&self.attempts).clear();
-        Ok(false)
+        Err(last.unwrap_or_else(|| Error::LostRace {
+            message: format!("gave up on '{}' after {ATTEMPTS} write conflicts", self.at.name),
+        }))
     }
 
-    /// Takes the lease as soon as it is to be had, watching it. `told` hears of every change, and
-    /// once a second.
+    /// Leaves a newer version behind than a write that may still arrive carries, so that it is refused.
+    async fn supersede(&self, cluster: &Cluster, lease: Option<&Object<Lease>>, open: &Write) -> Result<()> {
+        let now = cluster.server_time();
+        let written = match (lease, &open.undo) {
+            (None, _) => {
+                let record = Record::release(&k8s_openapi::api::coordination::v1::LeaseSpec::default(), now);
+                cluster.create_lease(&self.at, &record, None, self.node.as_ref(), &self.writing).await
+            }
+            (Some(lease), Undo::Release) => {
+                let record = Record::release(&lease.value.spec, now);
+                cluster.write_lease(&self.at, &lease.value, &record, None, None, &self.writing).await
+            }
+            (Some(lease), Undo::PutBack { record, reason, .. }) => {
+                // Equal to what is there it would be no new version.
+                let renewed = record.renewed + Duration::from_micros(1);
+                let record = Record { renewed, ..record.clone() };
+                let reason = reason.as_deref();
+                cluster.write_lease(&self.at, &lease.value, &record, reason, None, &self.writing).await
+            }
+        };
+        written.map(drop)
+    }
+
+    /// Takes the lease as soon as it is to be had, watching it. `told` hears of every change, and once
+    /// a second. An outage on the way, or a lost race, is waited for too.
     pub async fn wait(&self, cluster: &Cluster, mut told: impl FnMut(&Waiting)) -> Result<(Held, Standing)> {
-        let query = Query::new(LEASES)
-            .namespace(&self.at.namespace)
-            .select(None, Some(&format!("metadata.name={}", self.at.name)));
+        let named = |namespace: &str, name: &str| {
+            Query::new(LEASES).namespace(namespace).select(None, Some(&format!("metadata.name={name}")))
+        };
+        let own = named(&self.at.namespace, &self.at.name);
+        let medik8s = named(maintenance::MEDIK8S_NAMESPACE, &maintenance::medik8s_name(&self.at.name));
         let (sender, mut events) = mpsc::channel(16);
         let waiting = async {
             let mut seen: Option<Seen> = None;
             let mut lost: Option<String> = None;
             loop {
                 let next_look = match &seen {
-                    Some(seen) => {
-                        self.free_in(cluster, seen).unwrap_or(Duration::MAX).min(Duration::from_secs(1))
-                    }
+                    Some(seen) => self.free_in(cluster, seen).unwrap_or(Duration::MAX).min(LOOK_AGAIN),
                     None => Duration::MAX,
                 };
                 let event = tokio::select! {
-                    event = events.recv() => event.map(|((), event)| event),
+                    event = events.recv() => event,
                     () = sleep(next_look) => None,
                 };
                 match event {
-                    None => {}
-                    Some(Event::Failed(error)) => return Err(error),
-                    Some(Event::Lost(error)) => lost = Some(error.to_string()),
-                    Some(Event::Snapshot(leases)) => {
+                    // Where medik8s' lease cannot be watched, it is read once a second.
+                    None | Some((Source::Medik8s, _)) => {}
+                    Some((Source::Own, Event::Failed(error))) if !error.is_transient() => return Err(error),
+                    Some((Source::Own, Event::Failed(error) | Event::Lost(error))) => {
+                        lost = Some(error.to_string())
+                    }
+                    Some((Source::Own, Event::Snapshot(leases))) => {
                         lost = None;
                         let lease = leases.into_iter().next();
                         seen.get_or_insert_with(|| Seen::new(lease.clone())).update(lease);
                     }
-                    Some(Event::Changed(lease)) => {
+                    Some((Source::Own, Event::Changed(lease))) => {
                         seen.get_or_insert_with(|| Seen::new(Some(lease.clone()))).update(Some(lease));
                     }
-                    Some(Event::Gone(_)) => seen = Some(Seen::new(None)),
+                    Some((Source::Own, Event::Gone(_))) => seen = Some(Seen::new(None)),
                 }
                 let Some(seen) = &mut seen else { continue };
-                let standing = self.judge(cluster, seen);
+                let mut obstacle = self.judge(cluster, seen).err();
                 // What was last seen before the connection went is no ground to take anything on.
-                if lost.is_none() && self.may_take(&standing, seen, cluster) {
-                    match self.take_seen(cluster, seen).await? {
-                        Took::Yes(held, before) => return Ok((held, before)),
-                        Took::No(..) => continue,
+                if lost.is_none() && obstacle.is_none() {
+                    match self.take_now(cluster, seen).await {
+                        Ok(Took::Yes(held, before)) => return Ok((held, before)),
+                        Ok(Took::No(why, _)) => obstacle = Some(why),
+                        Err(error) if error.is_transient() => {
+                            told(&Waiting {
+                                obstacle: None,
+                                lease: seen.lease.clone(),
+                                lost: Some(error.to_string()),
+                            });
+                            sleep(PAUSE * 5).await;
+                            // A fresh look, or the news that there still is no connection.
+                            match cluster.lease(&self.at).await {
+                                Ok(lease) => seen.update(lease),
+                                Err(error) if error.is_transient() => continue,
+                                Err(error) => return Err(error),
+                            }
+                            continue;
+                        }
+                        Err(error) => return Err(error),
                     }
                 }
-                told(&Waiting { standing, lease: seen.lease.clone(), lost: lost.clone() });
+                told(&Waiting { obstacle, lease: seen.lease.clone(), lost: lost.clone() });
             }
         };
+        // It ends when even its first look fails, which is no reason to look no more.
         let following = async {
-            follow(cluster, &query, QUIET, (), sender).await;
-            // Its last event says why it ended, and ends the other side.
+            loop {
+                follow(cluster, &own, QUIET, Source::Own, sender.clone()).await;
+                sleep(LOOK_AGAIN).await;
+            }
+        };
+        let following_medik8s = async {
+            if self.node.is_some() && !self.terms.ignore_medik8s {
+                follow(cluster, &medik8s, QUIET, Source::Medik8s, sender.clone()).await;
+            }
             std::future::pending::<()>().await;
         };
         tokio::select! {
             outcome = waiting => outcome,
             () = following => Err(Error::Interrupted),
+            () = following_medik8s => Err(Error::Interrupted),
         }
+    }
+
+    /// Takes the lease now that it is free, after a wait: the node may have been deleted or recreated
+    /// meanwhile, and medik8s may have begun to work on it.
+    async fn take_now(&self, cluster: &Cluster, seen: &mut Seen) -> Result<Took> {
+        let Some(node) = &self.node else { return self.take_seen(cluster, seen, None).await };
+        let medik8s = async {
+            if self.terms.ignore_medik8s { Ok(None) } else { cluster.medik8s_holder(&node.name).await }
+        };
+        let (node, medik8s) = tokio::try_join!(cluster.node(&node.name), medik8s)
+            .map_err(|error| if error.is_not_found() { deleted(&node.name) } else { error })?;
+        if let Some(holder) = medik8s {
+            return Ok(Took::No(Obstacle::Medik8s { holder }, seen.lease.clone()));
+        }
+        self.take_seen(cluster, seen, Some(&node)).await
     }
 
     /// How long until the lease may be taken, if nothing happens to it.
     fn free_in(&self, cluster: &Cluster, seen: &Seen) -> Option<Duration> {
-        if self.rule == Rule::Observed {
+        if self.terms.rule == Rule::Observed {
             return seen.observed_expiry().map(BootInstant::remaining).filter(|left| !left.is_zero());
         }
-        let until = match self.judge(cluster, seen) {
-            Standing::Held { until, .. } => until,
-            Standing::Ours { until, .. } => until?,
+        let until = match self.judge(cluster, seen).err()? {
+            Obstacle::Standing(Standing::Held { until, .. }) => until,
+            Obstacle::Standing(Standing::Ours { until, .. }) => until?,
             _ => return None,
         };
         // Just after, not just before.
@@ -373,67 +445,23 @@ impl Claim {
     }
 }
 
-impl Held {
-    fn new(at: Address, who: Who, lease: Object<Lease>, sent: BootInstant) -> Self {
-        Self { at, who, known: Arc::new(Mutex::new((lease, sent))) }
-    }
+/// What an event is about.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    Own,
+    Medik8s,
+}
 
-    /// A lease of `who`'s, as a look has just found it.
-    pub fn found(at: Address, who: Who, lease: Object<Lease>) -> Self {
-        Self::new(at, who, lease, BootInstant::now())
-    }
-
-    /// The lease, as it was last read or written.
-    pub fn lease(&self) -> Object<Lease> {
-        lock(&self.known).0.clone()
-    }
-
-    /// When the write that made or last renewed it was sent: its time counts from here.
-    pub fn sent(&self) -> BootInstant {
-        lock(&self.known).1
-    }
-
-    pub(super) fn renewed(&self, lease: Object<Lease>, sent: BootInstant) {
-        *lock(&self.known) = (lease, sent);
-    }
-
-    /// The same term, as a fresh look has found it.
-    pub(super) fn seen(&self, lease: Object<Lease>) {
-        lock(&self.known).0 = lease;
-    }
-
-    /// Lets the lease go, if it is still in the term that we hold; whether it was.
-    pub async fn release(&self, cluster: &Cluster, writing: &Writing) -> Result<bool> {
-        let ours = self.lease();
-        let mut lease = ours.clone();
-        let mut unanswered: Vec<Record> = Vec::new();
-        for _ in 0..ATTEMPTS {
-            if !is_same_term(&lease.value, &ours.value) {
-                // A release of ours without an answer, done after all, is what we wanted.
-                return Ok(unanswered.iter().any(|record| record.is_in(&lease.value.spec)));
-            }
-            let record = Record::release(&lease.value.spec, cluster.server_time());
-            let failure =
-                match cluster.write_lease(&self.at, &lease.value, &record, None, None, writing).await {
-                    Ok(_) => return Ok(true),
-                    Err(error) if error.is_not_found() => return Ok(false),
-                    Err(error) => error,
-                };
-            if failure.is_unclear() {
-                unanswered.push(record);
-                sleep(PAUSE).await;
-            } else if !failure.is_conflict() {
-                return Err(failure);
-            }
-            match cluster.lease(&self.at).await? {
-                Some(now) => lease = now,
-                None => return Ok(false),
-            }
-        }
-        Err(Error::LostRace { message: format!("somebody was always faster at '{}'", self.at.name) })
+fn deleted(node: &str) -> Error {
+    Error::NotFound {
+        message: format!("node '{node}' was deleted meanwhile"),
+        hint: Some("'kubectl get nodes' lists them".into()),
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// Bounds what is left to do after giving up.
+pub async fn within<T>(limit: Duration, work: impl Future<Output = Result<T>>) -> Result<T> {
+    timeout(limit, work).await.unwrap_or_else(|_| {
+        Err(Error::TimedOut { message: format!("no answer within {}", humantime::format_duration(limit)) })
+    })
 }

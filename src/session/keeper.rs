@@ -69,7 +69,7 @@ pub async fn keep(cluster: &Cluster, held: &[Held], schedule: Schedule, valid: i
         .map(|(held, disturbed)| Box::pin(keep_one(cluster, held, schedule, disturbed, &renewed)));
     tokio::select! {
         (lost, ..) = select_all(keepers) => lost,
-        lost = watch(cluster, held, schedule, &disturbed) => lost,
+        lost = watch(cluster, held, &disturbed) => lost,
     }
 }
 
@@ -78,6 +78,8 @@ fn fate(held: &Held, now: Option<&Object<Lease>>) -> Option<Lost> {
     let name = held.at.name.clone();
     match now {
         None => Some(Lost::Deleted { name }),
+        // Only its finalizers keep it, and nothing that is written to it lasts.
+        Some(now) if now.value.metadata.deletion_timestamp.is_some() => Some(Lost::Deleted { name }),
         Some(now) if is_same_term(&now.value, &held.lease().value) => None,
         Some(now) => Some(Lost::Taken { name, holder: now.value.holder().to_owned() }),
     }
@@ -85,7 +87,7 @@ fn fate(held: &Held, now: Option<&Object<Lease>>) -> Option<Lost> {
 
 /// Watches the leases, so that one that is taken, deleted or shortened is known at once and not only
 /// when it is to be renewed. Who may not watch has to do without.
-async fn watch(cluster: &Cluster, held: &[Held], schedule: Schedule, disturbed: &[Notify]) -> Lost {
+async fn watch(cluster: &Cluster, held: &[Held], disturbed: &[Notify]) -> Lost {
     let Some(first) = held.first() else { return std::future::pending().await };
     let mut query = Query::new(LEASES).namespace(&first.at.namespace);
     if held.len() == 1 {
@@ -125,7 +127,7 @@ async fn watch(cluster: &Cluster, held: &[Held], schedule: Schedule, disturbed: 
                 if let Some(lost) = fate(held, (!gone).then_some(&lease)) {
                     return lost;
                 }
-                if lease.value.spec.lease_duration_seconds != Some(schedule.seconds()) {
+                if lease.value.expires() < known.value.expires() {
                     // Others go by what is written there: set it right.
                     disturbed.notify_one();
                 }
@@ -178,11 +180,11 @@ async fn keep_one(
             let limit = left.min(patience);
             let now = BootInstant::now();
             let lease = held.lease();
-            let renewal =
-                cluster.renew_lease(&held.at, &lease.value, schedule.seconds(), cluster.server_time().0);
+            let record = held.renewal(schedule.seconds(), cluster.server_time(), now);
+            let renewal = cluster.renew_lease(&held.at, &lease.value, &record);
             match timeout(limit, renewal).await {
                 Ok(Ok(renewal)) => {
-                    held.renewed(renewal, now);
+                    held.renewed(&record, renewal, now);
                     renewed();
                     break;
                 }

@@ -9,9 +9,11 @@
 pub mod child;
 mod claim;
 pub mod handover;
+mod held;
 mod keeper;
 #[cfg(unix)]
 pub mod watchdog;
 
-pub use claim::{Attempt, Claim, Held, Rule, Took, Waiting};
+pub use claim::{Claim, Took, Waiting, within};
+pub use held::{Held, Released};
 pub use keeper::{Lost, keep};

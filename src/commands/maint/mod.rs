@@ -13,12 +13,13 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     cli::{self, Identity, Maint},
-    cluster::{Cluster, LEASES, NODES, Object, Query, single::Address},
+    cluster::{Cluster, LEASES, NODES, Object, Query, leases::MEDIK8S_UNSEEN, single::Address},
     domain::{
         duration::age,
         holder::Who,
         lease::{Lease, Metadata},
         maintenance::{self, Standing},
+        taking::Obstacle,
         time::ServerTime,
     },
     error::{Error, Result},
@@ -27,7 +28,7 @@ use crate::{
 };
 
 use super::{dry_run_note, tell_remarks, writing};
-pub use acquire::{claims, take_all, wait_for};
+pub use acquire::{claims, take_all, terms, undo, wait_for};
 
 /// How many leases are written at once.
 const AT_ONCE: usize = 32;
@@ -55,7 +56,13 @@ pub async fn who(identity: &Identity, admin: bool, cluster: &Cluster) -> Result<
         },
         error => error,
     })?;
-    Ok(Who::user(&user, &host_name(), admin))
+    Ok(Who::user(&user, login().as_deref(), &host_name(), admin))
+}
+
+/// Who is logged in here, whoever they have become since.
+fn login() -> Option<String> {
+    let names = ["SUDO_USER", "USER", "LOGNAME", "USERNAME"];
+    names.iter().find_map(|name| std::env::var(name).ok().filter(|login| !login.is_empty()))
 }
 
 fn host_name() -> String {
@@ -73,9 +80,6 @@ pub struct Target {
     pub lease: Option<Object<Lease>>,
     pub medik8s: Option<String>,
 }
-
-/// Said to who may not see medik8s' leases.
-const UNSEEN: &str = "you may not read the leases in medik8s-leases: if medik8s works in this cluster, it may be at work on a node";
 
 /// The nodes that are meant, with all that is known of them, by name.
 pub async fn targets(which: &cli::Nodes, cluster: &Cluster) -> Result<Vec<Target>> {
@@ -124,22 +128,10 @@ pub async fn targets(which: &cli::Nodes, cluster: &Cluster) -> Result<Vec<Target
 }
 
 async fn one_target(name: &str, cluster: &Cluster) -> Result<Target> {
-    let medik8s = async {
-        let at = Address::new(maintenance::MEDIK8S_NAMESPACE, maintenance::medik8s_name(name));
-        match cluster.lease(&at).await {
-            // Whoever may not see them has to do without.
-            Err(Error::Forbidden { .. }) => {
-                cluster.remark(UNSEEN);
-                Ok(None)
-            }
-            lease => lease,
-        }
-    };
     let at = Address::new(maintenance::NAMESPACE, name);
-    let (node, lease, medik8s) = tokio::try_join!(cluster.node(name), cluster.lease(&at), medik8s)?;
-    let medik8s: Vec<_> = medik8s.into_iter().collect();
-    let leases: Vec<_> = lease.into_iter().collect();
-    Ok(target(node, &leases, &medik8s, cluster.server_time()))
+    let (node, lease, medik8s) =
+        tokio::try_join!(cluster.node(name), cluster.lease(&at), cluster.medik8s_holder(name))?;
+    Ok(Target { node, lease, medik8s })
 }
 
 fn target(node: Metadata, leases: &[Object<Lease>], medik8s: &[Object<Lease>], now: ServerTime) -> Target {
@@ -163,7 +155,7 @@ fn leases() -> Query {
 }
 
 fn medik8s_leases() -> Query {
-    Query::new(LEASES).namespace(maintenance::MEDIK8S_NAMESPACE).optional(UNSEEN)
+    Query::new(LEASES).namespace(maintenance::MEDIK8S_NAMESPACE).optional(MEDIK8S_UNSEEN)
 }
 
 /// The seconds of a lease that nobody renews.
@@ -210,25 +202,56 @@ fn left(until: Timestamp, now: ServerTime) -> String {
     age(until.duration_since(now.0).max(SignedDuration::ZERO))
 }
 
-/// Why a lease cannot be taken now.
-pub fn blocked(what: &str, standing: &Standing, lease: Option<&Lease>, now: ServerTime) -> Error {
-    let message = format!("{what} is {}", holding(standing, lease, now));
-    match standing {
-        Standing::Malformed { .. } => Error::Refused {
+/// What is in the way of taking a lease, in words.
+fn in_the_way(obstacle: &Obstacle, lease: Option<&Lease>, now: ServerTime) -> String {
+    match obstacle {
+        Obstacle::Standing(standing) => holding(standing, lease, now),
+        Obstacle::Terminating { finalizers } if finalizers.is_empty() => "being deleted".to_owned(),
+        Obstacle::Terminating { finalizers } => {
+            format!("being deleted: its lease only waits for its finalizers ({})", finalizers.join(", "))
+        }
+        Obstacle::OtherReason { reason, since } => {
+            let since = since.map_or_else(String::new, |time| format!(" since {time:.0}"));
+            format!("held by you{since} for another reason: {reason}")
+        }
+        Obstacle::Medik8s { holder } => {
+            format!("held by medik8s ('{holder}', in {})", maintenance::MEDIK8S_NAMESPACE)
+        }
+    }
+}
+
+/// The error for a lease that cannot be taken now.
+pub fn blocked(what: &str, obstacle: &Obstacle, lease: Option<&Lease>, now: ServerTime) -> Error {
+    let message = format!("{what} is {}", in_the_way(obstacle, lease, now));
+    let hint = |text: &str| Some(text.to_owned());
+    match obstacle {
+        Obstacle::Standing(Standing::Malformed { .. }) => Error::Refused {
             message,
-            hint: Some("find out who that is; --take-malformed takes it all the same".into()),
+            hint: hint("find out what that holder is; --take-malformed takes it all the same"),
         },
-        Standing::Admin { .. } => Error::Held {
+        Obstacle::Standing(Standing::Admin { .. }) => Error::Held {
             message,
-            hint: Some("it is held until that administrator releases it; --wait waits for that".into()),
+            hint: hint("it is held until that administrator releases it; --wait waits for that"),
         },
-        Standing::Ours { .. } => Error::Held {
+        Obstacle::Standing(Standing::Ours { .. }) => Error::Held {
             message,
-            hint: Some(
-                "a command runs under a lease of its own: release this one first, or wait for it to expire"
-                    .into(),
+            hint: hint(
+                "another process may hold it under the same name: release it first, or use another --holder",
             ),
         },
-        _ => Error::Held { message, hint: Some("--wait takes it as soon as it is free".into()) },
+        Obstacle::Standing(_) => Error::Held { message, hint: hint("--wait takes it as soon as it is free") },
+        Obstacle::Terminating { .. } => {
+            Error::Held { message, hint: hint("--wait takes a new one as soon as that is gone") }
+        }
+        Obstacle::OtherReason { .. } => Error::Refused {
+            message,
+            hint: hint("if that was you, --yes replaces the reason; a colleague uses another --holder"),
+        },
+        Obstacle::Medik8s { .. } => Error::Held {
+            message,
+            hint: hint(
+                "--wait takes the node when medik8s has finished; --ignore-medik8s takes it all the same",
+            ),
+        },
     }
 }

@@ -12,7 +12,7 @@ use crate::{
     error::{Error, Result},
     exit::ExitCode,
     output::{Printer, prompt},
-    session::Held,
+    session::{Held, Released},
 };
 
 pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
@@ -48,7 +48,8 @@ pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Re
             let name = target.node.name;
             let at = Address::new(maintenance::NAMESPACE, &name);
             let held = Held::found(at, whose, lease);
-            let released = args.write.dry_run == DryRun::Client || held.release(cluster, &writing).await?;
+            let released = args.write.dry_run == DryRun::Client
+                || held.release(cluster, &writing).await? == Released::Yes;
             released.then_some(name.clone()).ok_or_else(|| Error::LostRace {
                 message: format!("{name} changed hands between the look and the write; nothing was released"),
             })

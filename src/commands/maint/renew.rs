@@ -1,19 +1,18 @@
-use std::sync::Arc;
-
 use futures::{StreamExt as _, stream};
 
-use super::{AT_ONCE, Target, blocked, dry_run_note, targets, unrenewed_seconds, who, writing};
+use super::{AT_ONCE, Target, blocked, dry_run_note, targets, terms, unrenewed_seconds, who, writing};
 use crate::{
-    cli::{DryRun, Renew},
-    cluster::{Cluster, single::Address},
+    cli::{self, DryRun, Renew},
+    cluster::Cluster,
     domain::{
         duration::age,
-        maintenance::{self, Standing},
+        maintenance::Standing,
+        taking::{Obstacle, Rule},
     },
     error::{Error, Result},
     exit::ExitCode,
     output::Printer,
-    session::{Claim, Rule, Took},
+    session::{Claim, Took},
 };
 
 pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
@@ -42,7 +41,7 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
                     hint: Some(format!("'kubectl lease maint acquire {name}' takes it")),
                 });
             }
-            standing => return Err(blocked(name, &standing, lease, now)),
+            standing => return Err(blocked(name, &Obstacle::Standing(standing), lease, now)),
         }
     }
     let writing = writing(&args.write);
@@ -52,23 +51,15 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
             if args.write.dry_run == DryRun::Client {
                 return Ok((name, None));
             }
-            let claim = Claim {
-                at: Address::new(maintenance::NAMESPACE, &name),
-                who: who.clone(),
-                seconds,
-                reason: None,
-                owner: Some(target.node),
-                rule: Rule::Command,
-                take_malformed: false,
-                create_namespace: false,
-                writing: writing.clone(),
-                attempts: Arc::default(),
-            };
-            match claim.take(cluster, Some(target.lease)).await? {
+            let taking = cli::Taking { take_malformed: false, ignore_medik8s: true };
+            let terms = terms(who.clone(), Rule::Command, None, &taking);
+            let mut claim = Claim::on_node(target.node, terms, seconds);
+            claim.writing = writing.clone();
+            match claim.take(cluster, target.lease).await? {
                 Took::Yes(_, before) => Ok((name, Some(before))),
-                Took::No(standing, lease) => {
+                Took::No(obstacle, lease) => {
                     let lease = lease.as_ref().map(|lease| &*lease.value);
-                    Err(blocked(&name, &standing, lease, cluster.server_time()))
+                    Err(blocked(&name, &obstacle, lease, cluster.server_time()))
                 }
             }
         })

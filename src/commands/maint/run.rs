@@ -1,52 +1,39 @@
-use std::{ffi::OsString, sync::Arc, time::Duration};
+use std::{ffi::OsString, time::Duration};
 
-use super::{acquire::claims, blocked, take_all, targets, tell_remarks, who};
+use super::{claims, take_all, targets, tell_remarks, terms, who};
 use crate::{
-    cli::Run,
-    cluster::{
-        Cluster,
-        single::{Address, Writing},
-    },
+    cli::{self, Identity, Run},
+    cluster::{Cluster, single::Writing},
     domain::{
         deadline::Schedule,
-        maintenance::{self, Standing},
+        holder::Who,
+        taking::{Rule, Terms},
     },
     error::{Error, Result},
     exit::ExitCode,
     output::Printer,
-    session::{Claim, Held, Rule},
+    session::Held,
 };
 
 pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
     let (who, targets) =
         tokio::try_join!(who(&args.identity, false, cluster), targets(&args.nodes, cluster))?;
-    if args.wait.wait.is_none() {
-        let now = cluster.server_time();
-        for target in &targets {
-            let lease = target.lease.as_ref().map(|lease| &*lease.value);
-            let standing = Standing::of(lease.map(|lease| &lease.spec), &who, now);
-            if matches!(standing, Standing::Ours { until, .. } if until.is_none_or(|until| now.0 <= until)) {
-                return Err(blocked(&target.node.name, &standing, lease, now));
-            }
-        }
-    }
-    let who = if args.identity.holder.is_some() { who } else { who.unique(&term()) };
     tell_remarks(cluster, printer);
-    let claims = claims(targets, &args.taking, |target| Claim {
-        at: Address::new(maintenance::NAMESPACE, &target.node.name),
-        who: who.clone(),
-        seconds: i32::try_from(args.duration.as_secs()).unwrap_or(i32::MAX),
-        reason: args.reason.clone(),
-        owner: Some(target.node.clone()),
-        rule: Rule::Process,
-        take_malformed: args.taking.take_malformed,
-        create_namespace: true,
-        writing: Writing::default(),
-        attempts: Arc::default(),
-    })?;
+    let terms = process_terms(who, &args.identity, args.reason.clone(), &args.taking);
+    let seconds = i32::try_from(args.duration.as_secs()).unwrap_or(i32::MAX);
+    let claims = claims(targets, &terms, seconds, &args.wait, &Writing::default())?;
     let taken = take_all(&claims, &args.wait, cluster, printer).await?;
     let held: Vec<Held> = taken.into_iter().map(|(held, _)| held).collect();
     under(&held, Schedule::new(args.duration), &args.command, cluster, printer).await
+}
+
+/// For a process that runs under a maintenance lease: its holder is its own, and it goes on from what
+/// a command of the same user took before.
+pub fn process_terms(who: Who, identity: &Identity, reason: Option<String>, taking: &cli::Taking) -> Terms {
+    // A name that was given is written as it is: whether it is another process's cannot be told.
+    let own = if identity.holder.is_some() { who.clone() } else { who.unique(&term()) };
+    let adopts = identity.holder.is_none().then_some(who);
+    Terms { adopts, ..terms(own, Rule::Process, reason, taking) }
 }
 
 /// How long letting go may take at the end.

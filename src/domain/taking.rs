@@ -1,0 +1,315 @@
+//! Whether a lease may be taken, by which rule, and what undoes it again.
+
+use jiff::Timestamp;
+
+use super::{
+    holder::{self, Who},
+    lease::Lease,
+    maintenance::{Record, Standing, expiry},
+    time::ServerTime,
+};
+
+/// By which rule a lease may be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// A maintenance lease, by one of a person's commands: what is ours is renewed.
+    Command,
+    /// A maintenance lease, for a process that runs under it: another process of the same holder is
+    /// another holder.
+    Process,
+    /// Leader election, as client-go has it: a lease is expired when it has been seen unchanged for
+    /// its duration by our own clock. Its timestamps are the holder's, whose clock may be wrong.
+    Observed,
+}
+
+/// Who wants a lease, and what they accept.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    pub who: Who,
+    pub rule: Rule,
+    /// A process may go on from the lease that a command of this holder took, and gives it back.
+    pub adopts: Option<Who>,
+    pub reason: Option<String>,
+    /// Whether the reason of a lease that is ours may be replaced by another.
+    pub replaces_reason: bool,
+    /// Take a lease that cannot be judged.
+    pub take_malformed: bool,
+    /// Take a node that medik8s holds.
+    pub ignore_medik8s: bool,
+}
+
+/// Why a lease cannot be taken now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    Standing(Standing),
+    /// It is being deleted, and only its finalizers keep it: what is written to it is lost.
+    Terminating {
+        finalizers: Vec<String>,
+    },
+    /// It is ours, for another reason: it may be a colleague's who shares our identity.
+    OtherReason {
+        reason: String,
+        since: Option<Timestamp>,
+    },
+    /// medik8s holds the node.
+    Medik8s {
+        holder: String,
+    },
+}
+
+/// What takes a write back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undo {
+    Release,
+    /// It was held before, by us or by the holder whose lease was adopted, until then.
+    PutBack {
+        record: Record,
+        reason: Option<String>,
+        until: Timestamp,
+    },
+}
+
+impl Terms {
+    /// Whether the lease may be taken as it was read, and how it stood; or why not. `observed` is
+    /// whether it has been seen unchanged for its duration.
+    ///
+    /// # Errors
+    /// The obstacle.
+    pub fn judge(
+        &self,
+        lease: Option<&Lease>,
+        observed: bool,
+        now: ServerTime,
+    ) -> Result<Standing, Obstacle> {
+        let standing = Standing::of(lease.map(|lease| &lease.spec), &self.who, now);
+        let Some(lease) = lease else { return Ok(standing) };
+        if lease.metadata.deletion_timestamp.is_some() {
+            return Err(Obstacle::Terminating { finalizers: lease.metadata.finalizers.clone() });
+        }
+        let may = match (self.rule, &standing) {
+            (_, Standing::Free) => true,
+            (_, Standing::Admin { .. }) => false,
+            (Rule::Observed, _) => observed,
+            (_, Standing::Malformed { .. }) => self.take_malformed,
+            (_, Standing::Expired { .. }) => true,
+            (Rule::Command, Standing::Ours { .. }) => {
+                if let Some(reason) = self.other_reason(lease).filter(|_| standing.is_valid(now)) {
+                    let since = lease.spec.acquire_time.as_ref().map(|time| time.0);
+                    return Err(Obstacle::OtherReason { reason: reason.to_owned(), since });
+                }
+                true
+            }
+            (Rule::Process, Standing::Ours { until, .. }) => until.is_some_and(|until| now.0 > until),
+            (_, Standing::Held { holder, .. }) => self.is_adopted(holder),
+        };
+        if may { Ok(standing) } else { Err(Obstacle::Standing(standing)) }
+    }
+
+    fn other_reason<'a>(&self, lease: &'a Lease) -> Option<&'a str> {
+        let (new, old) = (self.reason.as_deref()?, lease.reason()?);
+        (new != old && !self.replaces_reason).then_some(old)
+    }
+
+    fn is_adopted(&self, holder: &str) -> bool {
+        self.rule == Rule::Process && self.adopts.as_ref().is_some_and(|plain| plain.is(holder))
+    }
+
+    /// What to write to take a lease that may be taken.
+    pub fn record(&self, before: Option<&Lease>, seconds: i32, now: ServerTime) -> Record {
+        let before = before.map(|lease| &lease.spec);
+        match self.rule {
+            Rule::Command => Record::acquisition(before, &self.who, seconds, now),
+            Rule::Process | Rule::Observed => Record::new_term(before, &self.who, seconds, now),
+        }
+    }
+
+    /// What takes that write back: a lease that was validly ours, or adopted, is put back as it was.
+    pub fn undo(&self, before: Option<&Lease>, now: ServerTime) -> Undo {
+        let Some(lease) = before else { return Undo::Release };
+        let ours = self.rule == Rule::Command && self.who.is(lease.holder());
+        // An administrator's has no end.
+        let until = match expiry(&lease.spec) {
+            _ if holder::is_reserved(lease.holder()) => Some(Timestamp::MAX),
+            Ok(until) if now.0 <= until => Some(until),
+            _ => None,
+        };
+        match (Record::of(&lease.spec), until) {
+            (Some(record), Some(until)) if ours || self.is_adopted(lease.holder()) => {
+                Undo::PutBack { record, reason: lease.reason().map(str::to_owned), until }
+            }
+            _ => Undo::Release,
+        }
+    }
+}
+
+impl Undo {
+    /// What to write over a lease of ours, and the reason that it then has.
+    pub fn record(&self, lease: &Lease, now: ServerTime) -> (Record, Option<&str>) {
+        match self {
+            // Time has run out meanwhile: it would be put back as expired.
+            Self::PutBack { until, .. } if now.0 > *until => (Record::release(&lease.spec, now), None),
+            Self::PutBack { record, reason, .. } => (record.put_back_over(&lease.spec), reason.as_deref()),
+            Self::Release => (Record::release(&lease.spec, now), None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+    use k8s_openapi::{api::coordination::v1::LeaseSpec, apimachinery::pkg::apis::meta::v1::MicroTime};
+
+    use super::{
+        super::maintenance::{GRACE, REASON},
+        *,
+    };
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_secs(1_000_000 + seconds)
+    }
+
+    fn now() -> ServerTime {
+        ServerTime(at(0))
+    }
+
+    fn terms(rule: Rule) -> Terms {
+        let plain = Who::user("me", None, "host", false);
+        Terms {
+            who: if rule == Rule::Command { plain.clone() } else { plain.unique("1f") },
+            rule,
+            adopts: Some(plain),
+            reason: None,
+            replaces_reason: false,
+            take_malformed: false,
+            ignore_medik8s: false,
+        }
+    }
+
+    /// A lease of a minute that was renewed so many seconds ago.
+    fn lease(holder: &str, renewed: i64) -> Lease {
+        Lease {
+            spec: LeaseSpec {
+                holder_identity: Some(holder.into()),
+                acquire_time: Some(MicroTime(at(-500))),
+                renew_time: Some(MicroTime(at(-renewed))),
+                lease_duration_seconds: Some(60),
+                lease_transitions: Some(4),
+                ..LeaseSpec::default()
+            },
+            ..Lease::default()
+        }
+    }
+
+    #[test]
+    fn what_each_rule_may_take() {
+        use Rule::{Command, Observed, Process};
+        let malformed = || {
+            let mut lease = lease("x", 0);
+            lease.spec.renew_time = None;
+            lease
+        };
+        for (lease, takers) in [
+            (None, &[Command, Process, Observed][..]),
+            (Some(lease("", 0)), &[Command, Process, Observed]),
+            (Some(lease("x", 0)), &[]),
+            // By its timestamps it is expired, which tells nothing to who goes by what was observed.
+            (Some(lease("x", 64)), &[Command, Process]),
+            (Some(lease("kubeadm:x", 9999)), &[]),
+            (Some(malformed()), &[]),
+            (Some(lease("me@host", 0)), &[Command, Process]),
+            (Some(lease("me@host", 64)), &[Command, Process]),
+            (Some(lease("me@host#1f", 0)), &[]),
+            (Some(lease("me@host#1f", 64)), &[Command, Process]),
+            (Some(lease("me@host#2e", 0)), &[]),
+        ] {
+            for rule in [Command, Process, Observed] {
+                let judged = terms(rule).judge(lease.as_ref(), false, now());
+                assert_eq!(judged.is_ok(), takers.contains(&rule), "{rule:?}: {lease:?} {judged:?}");
+            }
+        }
+        let observed = |lease: &Lease| terms(Observed).judge(Some(lease), true, now()).is_ok();
+        assert!(observed(&lease("x", 0)) && observed(&malformed()) && observed(&lease("me@host#1f", 0)));
+        assert!(!observed(&lease("kubeadm:x", 9999)));
+        let told = Terms { take_malformed: true, ..terms(Command) };
+        assert!(told.judge(Some(&malformed()), false, now()).is_ok());
+        let alone = Terms { adopts: None, ..terms(Process) };
+        assert!(alone.judge(Some(&lease("me@host", 0)), false, now()).is_err());
+    }
+
+    #[test]
+    fn a_lease_that_is_being_deleted_is_never_taken() {
+        for rule in [Rule::Command, Rule::Process, Rule::Observed] {
+            for mut lease in [lease("", 0), lease("x", 64), lease("me@host", 0)] {
+                lease.metadata.deletion_timestamp = Some(at(-1));
+                lease.metadata.finalizers = vec!["a/b".into()];
+                let obstacle = Obstacle::Terminating { finalizers: vec!["a/b".into()] };
+                assert_eq!(terms(rule).judge(Some(&lease), true, now()), Err(obstacle));
+            }
+        }
+    }
+
+    #[test]
+    fn another_reason_is_not_replaced_without_being_told() {
+        let with = |reason: Option<&str>, renewed| {
+            let mut lease = lease("me@host", renewed);
+            lease.metadata.annotations.extend(reason.map(|reason| (REASON.to_owned(), reason.to_owned())));
+            lease
+        };
+        let judge = |new: Option<&str>, replaces_reason: bool, old: Option<&str>, renewed| {
+            let terms = Terms { reason: new.map(str::to_owned), replaces_reason, ..terms(Rule::Command) };
+            terms.judge(Some(&with(old, renewed)), false, now())
+        };
+        assert_eq!(
+            judge(Some("reboot"), false, Some("disk"), 0),
+            Err(Obstacle::OtherReason { reason: "disk".into(), since: Some(at(-500)) })
+        );
+        assert!(judge(Some("reboot"), true, Some("disk"), 0).is_ok());
+        assert!(judge(Some("disk"), false, Some("disk"), 0).is_ok());
+        assert!(judge(None, false, Some("disk"), 0).is_ok());
+        assert!(judge(Some("reboot"), false, None, 0).is_ok());
+        assert!(judge(Some("reboot"), false, Some("disk"), 64).is_ok(), "its time is over");
+    }
+
+    #[test]
+    fn what_was_held_before_is_put_back_and_all_else_released() {
+        let put_back = |rule, before: Option<Lease>| match terms(rule).undo(before.as_ref(), now()) {
+            Undo::Release => None,
+            Undo::PutBack { record, until, .. } => Some((record.holder, until)),
+        };
+        let mine = Some(("me@host".to_owned(), at(60) + GRACE));
+        assert_eq!(put_back(Rule::Command, None), None);
+        assert_eq!(put_back(Rule::Command, Some(lease("me@host", 0))), mine);
+        assert_eq!(put_back(Rule::Command, Some(lease("me@host", 64))), None, "taken anew");
+        assert_eq!(put_back(Rule::Process, Some(lease("me@host", 0))), mine);
+        assert_eq!(put_back(Rule::Process, Some(lease("me@host", 64))), None);
+        assert_eq!(put_back(Rule::Process, Some(lease("me@host#1f", 64))), None);
+        assert_eq!(put_back(Rule::Observed, Some(lease("me@host", 0))), None);
+        assert_eq!(put_back(Rule::Command, Some(lease("x", 64))), None);
+        let admin = Terms { who: Who::user("me", None, "host", true), ..terms(Rule::Command) };
+        assert!(matches!(admin.undo(Some(&lease("kubeadm:me@host", 9999)), now()), Undo::PutBack { .. }));
+    }
+
+    #[test]
+    fn putting_back_restores_times_and_reason_and_counts_the_change_of_hands() {
+        let mut before = lease("me@host", 20);
+        before.metadata.annotations.insert(REASON.into(), "disk".into());
+        let undo = terms(Rule::Process).undo(Some(&before), now());
+        let mut held = lease("me@host#1f", 0);
+        held.spec.lease_transitions = Some(5);
+        let (record, reason) = undo.record(&held, now());
+        assert_eq!(reason, Some("disk"));
+        let expected = Record {
+            holder: "me@host".into(),
+            seconds: 60,
+            acquired: at(-500),
+            renewed: at(-20),
+            transitions: 6,
+        };
+        assert_eq!(record, expected);
+        let (record, reason) = undo.record(&held, ServerTime(at(44)));
+        assert_eq!((record.holder.as_str(), reason), ("", None), "its time ran out meanwhile");
+        let (record, _) = undo.record(&lease("me@host", 0), now());
+        assert_eq!(record.transitions, 4, "a renewal that is taken back changes no hands");
+        assert_eq!(Undo::Release.record(&held, now()).0.holder, "");
+    }
+}

@@ -1,0 +1,344 @@
+//! A lease that is ours, and what was written to make it so.
+//!
+//! Every write is logged before it is sent. So it is known afterwards whether the last write that a
+//! lease shows is one of this claim's own, and only then is it undone: another process of the same
+//! holder may have renewed the lease, and been told that it holds it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::time::sleep;
+
+use super::claim::{ATTEMPTS, PAUSE};
+use crate::{
+    clock::BootInstant,
+    cluster::{
+        Cluster, Object,
+        single::{Address, Writing},
+    },
+    domain::{
+        holder::Who,
+        lease::{Lease, Metadata},
+        maintenance::{Record, Standing, is_same_term},
+        taking::Undo,
+        time::ServerTime,
+    },
+    error::{Error, Result},
+};
+
+/// Which version of an object: its uid and resource version.
+pub(super) type Version = (String, String);
+
+pub(super) fn version(lease: &Lease) -> Version {
+    (lease.metadata.uid.clone(), lease.metadata.resource_version.clone())
+}
+
+/// A write that takes or renews a lease.
+#[derive(Clone, Debug)]
+pub(super) struct Write {
+    pub record: Record,
+    /// The version that it carries; `None` for a create.
+    pub over: Option<Version>,
+    pub sent: BootInstant,
+    /// How the lease stood before this claim took it, and what takes it back.
+    pub before: Standing,
+    pub undo: Undo,
+    /// Whether the server has not said yet whether it was done.
+    pub open: bool,
+}
+
+/// What a claim, and whoever keeps its lease, has written.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Log(Arc<Mutex<Writes>>);
+
+#[derive(Debug, Default)]
+struct Writes {
+    writes: Vec<Write>,
+    /// Another process of the same holder renewed the lease in the same term: it is no longer ours
+    /// alone to release, and is held for at least as long as that one was told.
+    shared: bool,
+}
+
+impl Log {
+    pub fn push(&self, write: Write) {
+        lock(&self.0).writes.push(write);
+    }
+
+    /// The write was done. What was sent before it carries an older version, and is refused if it
+    /// arrives late.
+    pub fn done(&self, record: &Record) {
+        let mut log = lock(&self.0);
+        log.writes.retain(|write| write.record == *record);
+        log.writes.iter_mut().for_each(|write| write.open = false);
+    }
+
+    /// The write was refused: it has done nothing, and never will.
+    pub fn refused(&self, record: &Record) {
+        lock(&self.0).writes.retain(|write| write.record != *record);
+    }
+
+    pub fn clear(&self) {
+        lock(&self.0).writes.clear();
+    }
+
+    pub fn is_empty(&self) -> bool {
+        lock(&self.0).writes.is_empty()
+    }
+
+    /// The write of ours that a lease shows as its last.
+    pub fn last_in(&self, lease: &Lease) -> Option<Write> {
+        lock(&self.0).writes.iter().find(|write| write.record.is_in(&lease.spec)).cloned()
+    }
+
+    /// A write that would still be done if it arrived now.
+    pub fn open_over(&self, now: Option<&Version>) -> Option<Write> {
+        lock(&self.0).writes.iter().find(|write| write.open && write.over.as_ref() == now).cloned()
+    }
+
+    fn newest(&self) -> Option<Write> {
+        lock(&self.0).writes.last().cloned()
+    }
+
+    pub fn is_shared(&self) -> bool {
+        lock(&self.0).shared
+    }
+
+    /// Takes in a look at the lease in our term.
+    fn look(&self, lease: &Lease) {
+        let mut log = lock(&self.0);
+        if !log.writes.is_empty() && !log.writes.iter().any(|write| write.record.is_in(&lease.spec)) {
+            log.shared = true;
+        }
+    }
+}
+
+/// What a release did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Released {
+    Yes,
+    /// It is held again as it was before, by the holder whose lease was adopted or renewed.
+    PutBack,
+    /// It was not ours any more.
+    NotOurs,
+    /// Another process of the same holder has renewed it, and goes on holding it.
+    Shared,
+}
+
+/// A lease that is ours. Clones know the same: who keeps it tells who releases it.
+#[derive(Clone, Debug)]
+pub struct Held {
+    pub at: Address,
+    pub who: Who,
+    /// Grows with every change of hands, also when the lease is deleted in between: the resource
+    /// version of the write that took it.
+    pub token: String,
+    known: Arc<Mutex<(Object<Lease>, BootInstant)>>,
+    /// `None` for a lease that a look has found: it is released whoever of its holder renewed it.
+    log: Option<Log>,
+}
+
+impl Held {
+    pub(super) fn taken(at: Address, who: Who, lease: Object<Lease>, sent: BootInstant, log: Log) -> Self {
+        let token = lease.value.metadata.resource_version.clone();
+        Self { at, who, token, known: Arc::new(Mutex::new((lease, sent))), log: Some(log) }
+    }
+
+    /// A lease of `who`'s, as a look has just found it.
+    pub fn found(at: Address, who: Who, lease: Object<Lease>) -> Self {
+        let token = lease.value.metadata.resource_version.clone();
+        Self { at, who, token, known: Arc::new(Mutex::new((lease, BootInstant::now()))), log: None }
+    }
+
+    /// The lease, as it was last read or written.
+    pub fn lease(&self) -> Object<Lease> {
+        lock(&self.known).0.clone()
+    }
+
+    /// When the write that made or last renewed it was sent: its time counts from here.
+    pub fn sent(&self) -> BootInstant {
+        lock(&self.known).1
+    }
+
+    /// The renewal to write now, logged. What another process of the same holder was told is not
+    /// shortened.
+    pub(super) fn renewal(&self, seconds: i32, now: ServerTime, sent: BootInstant) -> Record {
+        let lease = self.lease();
+        let spec = &lease.value.spec;
+        let mut seconds = seconds;
+        let Some(log) = &self.log else {
+            return self.record(spec, seconds, now);
+        };
+        if log.is_shared() {
+            let until = lease.value.expires().map(|until| until.duration_since(now.0).as_secs());
+            let left = until.and_then(|left| i32::try_from(left).ok()).unwrap_or(0);
+            seconds = seconds.max(left.saturating_add(1));
+        }
+        let record = self.record(spec, seconds, now);
+        if let Some(earlier) = log.newest() {
+            let over = Some(version(&lease.value));
+            log.push(Write { record: record.clone(), over, sent, open: true, ..earlier });
+        }
+        record
+    }
+
+    fn record(
+        &self,
+        spec: &k8s_openapi::api::coordination::v1::LeaseSpec,
+        seconds: i32,
+        now: ServerTime,
+    ) -> Record {
+        let before = Record::of(spec);
+        let before = before.unwrap_or_else(|| Record::new_term(Some(spec), &self.who, seconds, now));
+        before.renewal(seconds, now)
+    }
+
+    pub(super) fn renewed(&self, record: &Record, lease: Object<Lease>, sent: BootInstant) {
+        if let Some(log) = &self.log {
+            log.done(record);
+        }
+        *lock(&self.known) = (lease, sent);
+    }
+
+    /// The same term, as a fresh look has found it.
+    pub(super) fn seen(&self, lease: Object<Lease>) {
+        if let Some(log) = &self.log {
+            log.look(&lease.value);
+        }
+        lock(&self.known).0 = lease;
+    }
+
+    /// Lets the lease go, or gives it back, if it is still in the term that we hold.
+    pub async fn release(&self, cluster: &Cluster, writing: &Writing) -> Result<Released> {
+        let ours = self.lease();
+        let mut lease = ours.clone();
+        let mut unanswered: Vec<Record> = Vec::new();
+        for _ in 0..ATTEMPTS {
+            // A release of ours without an answer, done after all, is what we wanted.
+            if unanswered.iter().any(|record| record.is_in(&lease.value.spec)) {
+                return Ok(Released::Yes);
+            }
+            if !is_same_term(&lease.value, &ours.value) {
+                return Ok(Released::NotOurs);
+            }
+            let undo = match &self.log {
+                None => Undo::Release,
+                Some(log) => match log.last_in(&lease.value) {
+                    Some(write) if !log.is_shared() => write.undo,
+                    _ => return Ok(Released::Shared),
+                },
+            };
+            let (record, reason) = undo.record(&lease.value, cluster.server_time());
+            let done = if record.holder.is_empty() { Released::Yes } else { Released::PutBack };
+            let failure =
+                match cluster.write_lease(&self.at, &lease.value, &record, reason, None, writing).await {
+                    Ok(_) => return Ok(done),
+                    Err(error) if error.is_not_found() => return Ok(Released::NotOurs),
+                    Err(error) => error,
+                };
+            if failure.is_unclear() {
+                unanswered.push(record);
+                sleep(PAUSE).await;
+            } else if !failure.is_conflict() {
+                return Err(failure);
+            }
+            match cluster.lease(&self.at).await? {
+                Some(now) => lease = now,
+                None => return Ok(Released::NotOurs),
+            }
+        }
+        Err(Error::LostRace {
+            message: format!("gave up releasing '{}' after {ATTEMPTS} write conflicts", self.at.name),
+        })
+    }
+
+    /// Makes the lease go with this node, and nothing else.
+    pub(super) async fn belong_to(
+        &self,
+        cluster: &Cluster,
+        node: &Metadata,
+        writing: &Writing,
+    ) -> Result<()> {
+        let lease = self.lease();
+        let owned = cluster.own_lease(&self.at, &lease.value, node, writing).await?;
+        self.seen(owned);
+        Ok(())
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::{SignedDuration, Timestamp};
+    use k8s_openapi::{api::coordination::v1::LeaseSpec, apimachinery::pkg::apis::meta::v1::MicroTime};
+
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_secs(1_000_000 + seconds)
+    }
+
+    fn record(renewed: i64) -> Record {
+        Record { holder: "me".into(), seconds: 60, acquired: at(0), renewed: at(renewed), transitions: 1 }
+    }
+
+    fn lease(renewed: i64, seconds: i32) -> Lease {
+        let mut lease = Lease {
+            spec: LeaseSpec {
+                holder_identity: Some("me".into()),
+                acquire_time: Some(MicroTime(at(0))),
+                renew_time: Some(MicroTime(at(renewed))),
+                lease_duration_seconds: Some(seconds),
+                lease_transitions: Some(1),
+                ..LeaseSpec::default()
+            },
+            ..Lease::default()
+        };
+        lease.metadata.uid = "u".into();
+        lease.metadata.resource_version = renewed.to_string();
+        lease
+    }
+
+    fn write(renewed: i64, over: Option<&str>) -> Write {
+        Write {
+            record: record(renewed),
+            over: over.map(|over| ("u".into(), over.into())),
+            sent: BootInstant::now(),
+            before: Standing::Free,
+            undo: Undo::Release,
+            open: true,
+        }
+    }
+
+    #[test]
+    fn a_write_is_ours_to_undo_only_while_it_is_the_last() {
+        let log = Log::default();
+        log.push(write(0, None));
+        assert!(log.last_in(&lease(0, 60)).is_some());
+        assert!(log.last_in(&lease(0, 1)).is_some(), "a duration that was patched is no renewal");
+        assert!(log.last_in(&lease(5, 60)).is_none(), "another process renewed it");
+        log.look(&lease(0, 1));
+        assert!(!log.is_shared());
+        log.look(&lease(5, 60));
+        assert!(log.is_shared());
+    }
+
+    #[test]
+    fn what_may_still_arrive_is_known_by_the_version_that_it_carries() {
+        let log = Log::default();
+        assert!(log.is_empty());
+        log.push(write(0, None));
+        log.push(write(1, Some("7")));
+        let over = |version: Option<&str>| {
+            log.open_over(version.map(|version| ("u".into(), version.into())).as_ref()).is_some()
+        };
+        assert!(over(None) && over(Some("7")) && !over(Some("8")));
+        log.refused(&record(0));
+        assert!(!over(None) && over(Some("7")));
+        log.push(write(2, Some("8")));
+        log.done(&record(2));
+        assert!(!over(Some("7")) && !over(Some("8")), "one that was done makes the earlier ones stale");
+        assert!(log.last_in(&lease(2, 60)).is_some() && log.last_in(&lease(1, 60)).is_none());
+    }
+}
