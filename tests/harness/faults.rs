@@ -5,7 +5,10 @@ use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{TcpListener, TcpStream},
     path::PathBuf,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -44,6 +47,7 @@ pub enum Fault {
 
 pub struct FaultProxy {
     pub kubeconfig: PathBuf,
+    severed: Arc<AtomicBool>,
 }
 
 impl FaultProxy {
@@ -53,10 +57,13 @@ impl FaultProxy {
         let address = listener.local_addr().unwrap();
         let upstream = plane.kubeconfig(User::Admin, 0);
         let script = Arc::new(script);
+        let severed = Arc::new(AtomicBool::new(false));
+        let is_severed = Arc::clone(&severed);
         thread::spawn(move || {
             for connection in listener.incoming().map(Result::unwrap) {
                 let (script, upstream) = (Arc::clone(&script), upstream.clone());
-                thread::spawn(move || serve(connection, &upstream, &*script));
+                let severed = Arc::clone(&is_severed);
+                thread::spawn(move || serve(connection, &upstream, &*script, &severed));
             }
         });
         let kubeconfig = plane.folder.join(format!("faults-{}.kubeconfig", random()));
@@ -67,11 +74,21 @@ impl FaultProxy {
             "users": [],
         });
         std::fs::write(&kubeconfig, config.to_string()).unwrap();
-        Self { kubeconfig }
+        Self { kubeconfig, severed }
+    }
+
+    /// From now on no watch lasts, and those that are open end.
+    pub fn sever_watches(&self, severed: bool) {
+        self.severed.store(severed, Ordering::SeqCst);
     }
 }
 
-fn serve(connection: TcpStream, upstream: &PathBuf, script: &(dyn Fn(&str, &str) -> Fault + Send + Sync)) {
+fn serve(
+    connection: TcpStream,
+    upstream: &PathBuf,
+    script: &(dyn Fn(&str, &str) -> Fault + Send + Sync),
+    severed: &AtomicBool,
+) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let client = runtime.block_on(async {
         let kubeconfig = Kubeconfig::read_from(upstream).unwrap();
@@ -145,9 +162,11 @@ fn serve(connection: TcpStream, upstream: &PathBuf, script: &(dyn Fn(&str, &str)
                 // A stream: passed on as it comes, until either side ends it.
                 let _ = writer.write_all(format!("{head}connection: close\r\n\r\n").as_bytes());
                 let mut stream = response.into_body().into_data_stream();
-                while let Some(Ok(chunk)) = stream.next().await {
-                    if writer.write_all(&chunk).is_err() {
-                        break;
+                while !severed.load(Ordering::SeqCst) {
+                    match tokio::time::timeout(Duration::from_millis(50), stream.next()).await {
+                        Ok(Some(Ok(chunk))) if writer.write_all(&chunk).is_ok() => {}
+                        Ok(_) => break,
+                        Err(_) => {}
                     }
                 }
                 return false;

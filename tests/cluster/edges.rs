@@ -1,0 +1,621 @@
+//! At most one holder, also where requests are late, nodes are recreated, others share a name, and
+//! commands are given up half-way. On a real control plane; the faults are the proxy's.
+
+use std::{
+    process::{Command, Stdio},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    harness::{
+        ControlPlane, Shape, User,
+        faults::{Fault, FaultProxy},
+        random,
+    },
+    plugin::{Plugin, wait_for},
+    shared,
+};
+
+const NAMESPACE: &str = "kube-node-maintenance";
+const SOON: Duration = Duration::from_secs(10);
+
+fn plugin() -> Plugin {
+    Plugin::new(shared().kubeconfig(User::Admin, 0))
+}
+
+fn node(plane: &ControlPlane) -> String {
+    let name = format!("node-{}", random());
+    make_node(plane, &name);
+    name
+}
+
+fn make_node(plane: &ControlPlane, name: &str) {
+    plane.apply(&json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name } }));
+}
+
+/// Two nodes, in the order in which they are taken.
+fn two_nodes() -> (String, String) {
+    let mut names = [node(shared()), node(shared())];
+    names.sort();
+    names.into()
+}
+
+/// A lease as it is now; null if there is none.
+fn look(plane: &ControlPlane, namespace: &str, name: &str) -> Value {
+    let text = plane.kubectl(&["get", "lease", "-n", namespace, name, "--ignore-not-found", "-o", "json"]);
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+fn lease(name: &str) -> Value {
+    look(shared(), NAMESPACE, name)
+}
+
+fn holder(lease: &Value) -> &str {
+    lease["spec"]["holderIdentity"].as_str().unwrap_or_default()
+}
+
+fn time(lease: &Value, field: &str) -> jiff::Timestamp {
+    lease["spec"][field].as_str().unwrap_or_else(|| panic!("no {field} in {lease}")).parse().unwrap()
+}
+
+/// How many seconds a lease is held from now on, without the grace.
+fn left(lease: &Value) -> i64 {
+    let held = jiff::SignedDuration::from_secs(lease["spec"]["leaseDurationSeconds"].as_i64().unwrap());
+    (time(lease, "renewTime") + held).duration_since(jiff::Timestamp::now()).as_secs()
+}
+
+fn ago(millis: i64) -> String {
+    format!("{:.6}", jiff::Timestamp::now() - jiff::SignedDuration::from_millis(millis))
+}
+
+/// Writes a lease as another client would: held for a minute, last renewed so long ago.
+fn write(namespace: &str, name: &str, holder: &str, renewed_millis_ago: i64) {
+    let spec = json!({
+        "holderIdentity": holder, "leaseDurationSeconds": 60, "leaseTransitions": 3,
+        "acquireTime": ago(renewed_millis_ago), "renewTime": ago(renewed_millis_ago),
+    });
+    shared().apply(&json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": { "name": name, "namespace": namespace }, "spec": spec,
+    }));
+}
+
+fn patch(namespace: &str, name: &str, patch: &Value) {
+    shared().kubectl(&["patch", "lease", "-n", namespace, name, "--type=merge", "-p", &patch.to_string()]);
+}
+
+fn is_lease_write(method: &str, path: &str) -> bool {
+    matches!(method, "POST" | "PATCH") && path.contains("/leases")
+}
+
+/// A, of the same user and host, holds `first` while it waits for `second`; B is told that it holds
+/// `first`; A gives up.
+#[test]
+fn giving_up_releases_nothing_that_another_process_of_the_same_holder_was_told_it_holds() {
+    // At once, and after A has renewed what B was told: A's own duration is far shorter.
+    for pause in [0, 4] {
+        let (first, second) = two_nodes();
+        plugin().run(&["maint", "acquire", &second, "--holder", "other"]).expect(0);
+        let args = ["maint", "acquire", &first, &second, "--holder", "jane", "-d", "3s", "--wait"];
+        let mut a = plugin().start(&args);
+        a.until_stderr("it waits", SOON, |text| text.contains("waiting for"));
+        let b = plugin().run(&["maint", "acquire", &first, "--holder", "jane", "-d", "30m"]).expect(0);
+        assert!(b.stdout.contains("it was yours already"), "{b:?}");
+        thread::sleep(Duration::from_secs(pause));
+        a.signal("-INT");
+        assert_eq!(a.wait(), 130);
+        let now = lease(&first);
+        assert_eq!(holder(&now), "jane", "after {pause} s: {}", a.stderr());
+        assert!(left(&now) > 29 * 60, "after {pause} s: {now}");
+        plugin().run(&["maint", "acquire", &first, "--holder", "thief"]).expect(4);
+    }
+}
+
+/// What was taken by a command that fails is as it was before, its own expired lease included.
+#[test]
+fn a_failed_acquisition_of_several_leaves_everything_as_it_was() {
+    // One's own whose time is over is taken anew, and released again.
+    let (first, second) = two_nodes();
+    write(NAMESPACE, &first, "jane", 100_000);
+    write(NAMESPACE, &second, "other", 0);
+    let both = ["maint", "acquire", &first, &second, "--holder", "jane", "--wait=1s"];
+    plugin().run(&both).expect(124).says("released again");
+    assert_eq!(holder(&lease(&first)), "", "it had expired");
+    plugin().run(&["maint", "acquire", &first, "--holder", "john"]).expect(0);
+
+    // One's own that is still held is put back: the same end, the same reason.
+    let (first, second) = two_nodes();
+    let reason = ["--reason", "new disk"];
+    plugin()
+        .run(&[&["maint", "acquire", &first, "--holder", "jane", "-d", "10m"][..], &reason].concat())
+        .expect(0);
+    write(NAMESPACE, &second, "other", 0);
+    let before = lease(&first);
+    let both = ["maint", "acquire", &first, &second, "--holder", "jane", "-d", "1h", "--wait=1s"];
+    plugin().run(&both).expect(124);
+    let after = lease(&first);
+    assert_eq!(after["spec"], before["spec"]);
+    assert_eq!(after["metadata"]["annotations"], before["metadata"]["annotations"]);
+}
+
+/// The garbage collector deletes what belongs to a node of before.
+#[test]
+fn a_node_recreated_during_a_wait_owns_the_lease_that_is_then_taken() {
+    for admin in [&[][..], &["--admin"]] {
+        let node = node(shared());
+        plugin().run(&["maint", "acquire", &node, "--holder", "jane"]).expect(0);
+        let args = [&["maint", "acquire", &node, "--holder", "john", "--wait"][..], admin].concat();
+        let mut waiting = plugin().start(&args);
+        waiting.until_stderr("it waits", SOON, |text| text.contains("waiting for"));
+        shared().kubectl(&["delete", "node", &node]);
+        make_node(shared(), &node);
+        assert_eq!(waiting.wait(), 0, "{}", waiting.stderr());
+        let uid = shared().kubectl(&["get", "node", &node, "-o", "jsonpath={.metadata.uid}"]);
+        let taken = lease(&node);
+        assert_eq!(taken["metadata"]["ownerReferences"][0]["uid"], uid, "{taken}");
+        // Long enough for the garbage collector.
+        thread::sleep(Duration::from_secs(3));
+        assert_eq!(lease(&node)["metadata"]["uid"], taken["metadata"]["uid"], "it is still there");
+        assert!(holder(&lease(&node)).ends_with("john"));
+    }
+}
+
+#[test]
+fn a_node_that_is_deleted_during_a_wait_ends_it() {
+    let node = node(shared());
+    plugin().run(&["maint", "acquire", &node, "--holder", "jane"]).expect(0);
+    let mut waiting = plugin().start(&["maint", "acquire", &node, "--holder", "john", "--wait"]);
+    waiting.until_stderr("it waits", SOON, |text| text.contains("waiting for"));
+    shared().kubectl(&["delete", "node", &node]);
+    // The lease goes with the node, and is free then: but there is nothing to hold.
+    assert_eq!(waiting.wait(), 3, "{}", waiting.stderr());
+    assert!(waiting.stderr().contains("was deleted meanwhile"), "{}", waiting.stderr());
+    assert_eq!(holder(&lease(&node)), "");
+}
+
+/// The old node's lease is still there (no garbage collector has been at work), or the node is
+/// recreated between the look and the write.
+#[test]
+fn a_lease_is_never_left_to_a_node_that_is_no_more() {
+    let plane = ControlPlane::start(&Shape::default());
+    let uid = |name: &str| plane.kubectl(&["get", "node", name, "-o", "jsonpath={.metadata.uid}"]);
+    let owner = |name: &str| look(&plane, NAMESPACE, name)["metadata"]["ownerReferences"][0]["uid"].clone();
+    let direct = Plugin::new(plane.kubeconfig(User::Admin, 0));
+    let old = node(&plane);
+    direct.run(&["maint", "acquire", &old]).expect(0);
+    direct.run(&["maint", "release", &old]).expect(0);
+    plane.kubectl(&["delete", "node", &old]);
+    make_node(&plane, &old);
+    assert_ne!(owner(&old), json!(uid(&old)));
+    direct.run(&["maint", "acquire", &old]).expect(0);
+    assert_eq!(owner(&old), json!(uid(&old)));
+
+    for gone in [false, true] {
+        let name = node(&plane);
+        let (kubectl, kubeconfig) = (plane.assets.join("kubectl"), plane.kubeconfig(User::Admin, 0));
+        let manifest = plane.folder.join(format!("{name}.json"));
+        let object = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name } });
+        std::fs::write(&manifest, object.to_string()).unwrap();
+        let (meanwhile, node) = (AtomicBool::new(false), name.clone());
+        let proxy = FaultProxy::start(&plane, move |method, path| {
+            if is_lease_write(method, path) && !meanwhile.swap(true, Ordering::SeqCst) {
+                let kubectl = |args: &[&str]| {
+                    let mut run = Command::new(&kubectl);
+                    run.args(args).env("KUBECONFIG", &kubeconfig).stdout(Stdio::null());
+                    assert!(run.status().unwrap().success());
+                };
+                kubectl(&["delete", "node", &node]);
+                if !gone {
+                    kubectl(&["create", "-f", manifest.to_str().unwrap()]);
+                }
+            }
+            Fault::None
+        });
+        let outcome = Plugin::new(&proxy.kubeconfig).run(&["maint", "acquire", &name, "--admin"]);
+        if gone {
+            outcome.expect(3).says("was deleted meanwhile");
+            assert_eq!(holder(&look(&plane, NAMESPACE, &name)), "");
+        } else {
+            outcome.expect(0);
+            assert_eq!(owner(&name), json!(uid(&name)));
+        }
+    }
+}
+
+#[test]
+fn medik8s_is_respected_at_the_end_of_a_wait_too_and_waited_for() {
+    const MEDIK8S: &str = "medik8s-leases";
+    let node = node(shared());
+    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": MEDIK8S } });
+    shared().apply(&namespace);
+    plugin().run(&["maint", "acquire", &node, "--holder", "jane"]).expect(0);
+    let mut waiting = plugin().start(&["maint", "acquire", &node, "--holder", "john", "--wait"]);
+    waiting.until_stderr("it waits", SOON, |text| text.contains("held by 'jane'"));
+    let theirs = format!("node-{node}");
+    // A few seconds ahead: its clock is not ours.
+    write(MEDIK8S, &theirs, "node-maintenance", -5_000);
+    plugin().run(&["maint", "release", &node, "--holder", "jane"]).expect(0);
+    waiting.until_stderr("medik8s", SOON, |text| text.contains("held by medik8s ('node-maintenance')"));
+    plugin().run(&["maint", "acquire", &node]).expect(4).says("held by medik8s ('node-maintenance'");
+    plugin().run(&["maint", "acquire", &node, "--wait=1s"]).expect(124);
+    assert_eq!(holder(&lease(&node)), "");
+    shared().kubectl(&["delete", "lease", "-n", MEDIK8S, &theirs]);
+    assert_eq!(waiting.wait(), 0, "{}", waiting.stderr());
+    assert_eq!(holder(&lease(&node)), "john");
+}
+
+/// A write that arrives after it was given up is refused, or undone.
+#[test]
+fn a_write_that_arrives_after_giving_up_holds_nothing() {
+    // All writes are late, or only the first: then what supersedes it overtakes it.
+    for only_first in [false, true] {
+        let late = || {
+            let writes = AtomicUsize::new(0);
+            FaultProxy::start(shared(), move |method, path| {
+                let n = if is_lease_write(method, path) { writes.fetch_add(1, Ordering::SeqCst) } else { 9 };
+                if n == 0 || (n < 9 && !only_first) { Fault::Late(4000) } else { Fault::None }
+            })
+        };
+        let settled = |name: &str, what: &str| {
+            // Whatever was on its way has arrived by then.
+            thread::sleep(Duration::from_millis(4500));
+            assert_eq!(holder(&lease(name)), "", "{what}, only the first is late: {only_first}");
+        };
+        // Ctrl-C during a create, by an administrator: such a lease would be held for ever. The
+        // request itself is given up, too.
+        let name = node(shared());
+        let proxy = late();
+        let args = ["maint", "acquire", &name, "--admin", "--holder", "ann", "--request-timeout", "1s"];
+        let mut running = Plugin::new(&proxy.kubeconfig).start(&args);
+        thread::sleep(Duration::from_millis(600));
+        running.signal("-INT");
+        let code = running.wait();
+        assert!([130, 1].contains(&code), "{code} {}", running.stderr());
+        settled(&name, "a create");
+
+        // --wait runs out during a takeover.
+        let name = node(shared());
+        write(NAMESPACE, &name, "jane", 62_000);
+        let proxy = late();
+        Plugin::new(&proxy.kubeconfig)
+            .run(&["maint", "acquire", &name, "--holder", "john", "--wait=2s"])
+            .expect(124)
+            .says("did not become free within 2s");
+        settled(&name, "a takeover");
+    }
+}
+
+#[test]
+fn an_interrupted_hold_holds_nothing_when_its_create_arrives_late() {
+    let name = format!("edge-{}", random());
+    let proxy = FaultProxy::start(shared(), move |method, path| {
+        if is_lease_write(method, path) { Fault::Late(3000) } else { Fault::None }
+    });
+    let mut running =
+        Plugin::new(&proxy.kubeconfig).start(&["hold", &name, "-n", "default", "-d", "10m", "--", "true"]);
+    thread::sleep(Duration::from_secs(1));
+    running.signal("-TERM");
+    assert_eq!(running.wait(), 130);
+    thread::sleep(Duration::from_secs(3));
+    assert_eq!(holder(&look(shared(), "default", &name)), "");
+}
+
+/// The connection goes for two seconds, or the writes conflict, just when the lease becomes free.
+#[test]
+fn a_wait_survives_an_outage_and_lost_races_at_the_takeover() {
+    for (what, outage) in [("outage", true), ("conflicts", false)] {
+        for hold in [false, true] {
+            let node = node(shared());
+            let name = if hold { format!("edge-{}", random()) } else { node };
+            let namespace = if hold { "default" } else { NAMESPACE };
+            write(namespace, &name, "jane", 0);
+            let since: Mutex<Option<Instant>> = Mutex::new(None);
+            let conflicts = AtomicUsize::new(0);
+            let proxy = FaultProxy::start(shared(), move |method, path| {
+                let writes = is_lease_write(method, path);
+                let mut since = since.lock().unwrap();
+                if writes {
+                    since.get_or_insert_with(Instant::now);
+                }
+                let down = since.is_some_and(|since| since.elapsed() < Duration::from_millis(2500));
+                match (outage, down) {
+                    (true, true) => Fault::CutBefore,
+                    (false, _) if writes && conflicts.fetch_add(1, Ordering::SeqCst) < 12 => {
+                        Fault::Refuse(409)
+                    }
+                    _ => Fault::None,
+                }
+            });
+            let args: &[&str] = if hold {
+                &["hold", &name, "-n", "default", "--wait", "--", "true"]
+            } else {
+                &["maint", "acquire", &name, "--holder", "john", "--wait"]
+            };
+            let mut waiting = Plugin::new(&proxy.kubeconfig).start(args);
+            waiting.until_stderr("it waits", SOON, |text| text.contains("held by 'jane'"));
+            patch(namespace, &name, &json!({ "spec": { "holderIdentity": "", "leaseDurationSeconds": 1 } }));
+            assert_eq!(waiting.wait(), 0, "{what}, hold {hold}: {}", waiting.stderr());
+            assert_eq!(holder(&look(shared(), namespace, &name)), if hold { "" } else { "john" });
+        }
+    }
+}
+
+#[test]
+fn the_token_grows_over_the_deletion_of_the_lease() {
+    let name = format!("edge-{}", random());
+    let script = "echo $KUBECTL_LEASE_TOKEN $KUBECTL_LEASE_TRANSITIONS";
+    let mut last = 0;
+    for round in 0..4 {
+        let outcome = plugin().run(&["hold", &name, "-n", "default", "--", "sh", "-c", script]).expect(0);
+        let (token, _) = outcome.stdout.trim().split_once(' ').unwrap();
+        let token: u64 = token.parse().unwrap();
+        assert!(token > last, "round {round}: {token} after {last}");
+        last = token;
+        if round % 2 == 1 {
+            shared().kubectl(&["delete", "lease", "-n", "default", &name]);
+        }
+    }
+    // One for each lease, in the order of the names.
+    let (first, second) = two_nodes();
+    let outcome = plugin().run(&["maint", "run", &first, &second, "--", "sh", "-c", script]).expect(0);
+    let tokens: Vec<u64> =
+        outcome.stdout.split(' ').next().unwrap().split(',').map(|token| token.parse().unwrap()).collect();
+    assert_eq!(tokens.len(), 2);
+}
+
+/// Only a finalizer keeps it: whatever is written there is gone in a moment.
+#[test]
+fn a_lease_that_is_being_deleted_is_not_taken_and_is_lost_by_its_holder() {
+    let node = node(shared());
+    write(NAMESPACE, &node, "", 0);
+    let delete = |namespace: &str, name: &str| {
+        patch(namespace, name, &json!({ "metadata": { "finalizers": ["example.org/keeps"] } }));
+        shared().kubectl(&["delete", "lease", "-n", namespace, name, "--wait=false"]);
+    };
+    let finish = |namespace: &str, name: &str| {
+        patch(namespace, name, &json!({ "metadata": { "finalizers": null } }));
+    };
+    delete(NAMESPACE, &node);
+    let old = lease(&node)["metadata"]["uid"].clone();
+    for verb in ["acquire", "run"] {
+        let end: &[&str] = if verb == "run" { &["--", "true"] } else { &[] };
+        let args = [&["maint", verb, &node][..], end].concat();
+        plugin().run(&args).expect(4).says("being deleted").says("example.org/keeps");
+    }
+    plugin().run(&["hold", &node, "-n", NAMESPACE, "--", "true"]).expect(4).says("being deleted");
+    let mut waiting = plugin().start(&["maint", "acquire", &node, "--holder", "john", "--wait"]);
+    waiting.until_stderr("it waits", SOON, |text| text.contains("its lease is being deleted"));
+    finish(NAMESPACE, &node);
+    assert_eq!(waiting.wait(), 0, "{}", waiting.stderr());
+    let new = lease(&node);
+    assert_eq!(holder(&new), "john");
+    assert_ne!(new["metadata"]["uid"], old);
+
+    let name = format!("edge-{}", random());
+    let mut running = plugin().start(&["hold", &name, "-n", "default", "-d", "60s", "--", "sleep", "600"]);
+    wait_for("held", SOON, || !holder(&look(shared(), "default", &name)).is_empty(), || running.stderr());
+    delete("default", &name);
+    assert_eq!(running.wait(), 75, "{}", running.stderr());
+    finish("default", &name);
+}
+
+#[test]
+fn people_who_share_a_user_hold_under_names_of_their_own() {
+    let node = node(shared());
+    let as_user = |name: &str, login: &str| plugin().env(name, login);
+    as_user("USER", "jane").run(&["maint", "acquire", &node]).expect(0);
+    let held = holder(&lease(&node)).to_owned();
+    assert!(held.starts_with("admin/jane@"), "{held}");
+    as_user("USER", "john").run(&["maint", "acquire", &node]).expect(4).says(&format!("held by '{held}'"));
+    as_user("USER", "john").run(&["maint", "release", &node]).expect(4);
+    // By sudo she is root, and still herself.
+    as_user("USER", "root").env("SUDO_USER", "jane").run(&["maint", "release", &node]).expect(0);
+    assert_eq!(holder(&lease(&node)), "");
+}
+
+#[test]
+fn a_lease_that_is_held_for_another_reason_is_not_renewed_without_a_yes() {
+    let node = node(shared());
+    let acquire = |more: &[&str]| {
+        plugin().run(&[&["maint", "acquire", &node, "--holder", "shared"][..], more].concat())
+    };
+    let reason = || lease(&node)["metadata"]["annotations"]["kubectl-lease.dev/reason"].clone();
+    acquire(&["-r", "new disk"]).expect(0);
+    let before = lease(&node);
+    acquire(&["-r", "reboot"]).expect(6).says("for another reason: new disk").says("--yes");
+    assert_eq!(lease(&node), before);
+    acquire(&["-r", "reboot", "--dry-run"]).expect(6);
+    acquire(&["-r", "new disk"]).expect(0);
+    acquire(&[]).expect(0);
+    assert_eq!(reason(), "new disk");
+    let args = ["maint", "acquire", &node, "--holder", "shared", "-r", "reboot"];
+    for (answer, code, then) in [("n\r", 6, "new disk"), ("y\r", 0, "reboot")] {
+        let mut terminal = plugin().start_on_terminal(&args, 20, 200);
+        terminal.until("the question", SOON, |screen| screen.contains("Replace the reason?"));
+        terminal.types(answer);
+        assert_eq!(terminal.wait(), code);
+        assert_eq!(reason(), then);
+    }
+    acquire(&["-r", "cable", "--yes"]).expect(0);
+    assert_eq!(reason(), "cable");
+}
+
+/// There is no moment at which the node is free for others.
+#[test]
+fn maint_run_goes_on_from_the_users_own_lease_and_gives_it_back() {
+    let node = node(shared());
+    plugin().run(&["maint", "acquire", &node, "--reason", "disk"]).expect(0);
+    let before = lease(&node);
+    let script = "echo $KUBECTL_LEASE_HOLDER";
+    let run = plugin().run(&["maint", "run", &node, "--", "sh", "-c", script]).expect(0);
+    assert!(run.stdout.starts_with(&format!("{}#", holder(&before))), "{run:?}");
+    let after = lease(&node);
+    for field in ["holderIdentity", "renewTime", "acquireTime", "leaseDurationSeconds"] {
+        assert_eq!(after["spec"][field], before["spec"][field], "{field}");
+    }
+    assert_eq!(after["metadata"]["annotations"], before["metadata"]["annotations"]);
+    assert_eq!(after["spec"]["leaseTransitions"], 2, "two changes of hands");
+    plugin().run(&["maint", "run", &node, "--holder", "john", "--", "true"]).expect(4);
+    plugin().run(&["maint", "release", &node]).expect(0);
+
+    // Its time runs out meanwhile: then there is nothing to give back.
+    plugin().run(&["maint", "acquire", &node, "-d", "1s"]).expect(0);
+    plugin().run(&["maint", "run", &node, "--", "sleep", "5"]).expect(0);
+    assert_eq!(holder(&lease(&node)), "");
+}
+
+/// What others write is known only from the conflicts of our renewals: this user may not watch.
+#[test]
+fn without_permission_to_watch_a_renewal_notices_the_theft_and_leaves_it() {
+    let name = format!("edge-{}", random());
+    let blind = Plugin::new(shared().kubeconfig(User::Blind, 0));
+    let mut running = blind.start(&["hold", &name, "-n", "default", "-d", "6s", "--", "sleep", "600"]);
+    wait_for("held", SOON, || !holder(&look(shared(), "default", &name)).is_empty(), || running.stderr());
+    let theft = json!({ "spec": { "holderIdentity": "thief", "leaseDurationSeconds": 600, "renewTime": ago(0), "leaseTransitions": 9 } });
+    patch("default", &name, &theft);
+    let stolen = look(shared(), "default", &name);
+    let began = Instant::now();
+    assert_eq!(running.wait(), 75, "{}", running.stderr());
+    assert!(running.stderr().contains("'thief' took"), "{}", running.stderr());
+    assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
+    assert_eq!(look(shared(), "default", &name), stolen, "nothing was written over it");
+}
+
+/// Its holder's clock is an hour behind: by its timestamps it has long expired.
+#[test]
+fn hold_never_takes_a_lease_by_its_timestamps() {
+    let name = format!("edge-{}", random());
+    let renew = |n: i64| {
+        let spec = json!({
+            "holderIdentity": "slow-clock", "leaseDurationSeconds": 3, "leaseTransitions": 1,
+            "acquireTime": ago(4_000_000), "renewTime": ago(3_600_000 - n),
+        });
+        shared().apply(&json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": { "name": name, "namespace": "default" }, "spec": spec,
+        }));
+    };
+    renew(0);
+    let done = Arc::new(AtomicBool::new(false));
+    thread::scope(|scope| {
+        let stop = Arc::clone(&done);
+        let renewing = scope.spawn(move || {
+            let mut n = 0;
+            while !stop.load(Ordering::SeqCst) {
+                n += 1;
+                renew(n);
+                thread::sleep(Duration::from_millis(500));
+            }
+        });
+        let waited = plugin().run(&["hold", &name, "-n", "default", "--wait=7s", "--", "true"]);
+        let at_once = plugin().run(&["hold", &name, "-n", "default", "--", "true"]);
+        done.store(true, Ordering::SeqCst);
+        renewing.join().unwrap();
+        waited.expect(124);
+        at_once.expect(4).says("its clock is wrong");
+    });
+    assert_eq!(holder(&look(shared(), "default", &name)), "slow-clock");
+    plugin().run(&["hold", &name, "-n", "default", "--wait=10s", "--", "true"]).expect(0);
+}
+
+/// A holder's time counts from before it asked, however late the answer comes.
+#[test]
+fn a_late_answer_to_a_renewal_does_not_prolong_the_hold() {
+    let name = format!("edge-{}", random());
+    let renewals = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&renewals);
+    let cut = Arc::new(AtomicBool::new(false));
+    let is_cut = Arc::clone(&cut);
+    let proxy = FaultProxy::start(shared(), move |method, path| {
+        let writes = is_lease_write(method, path);
+        if is_cut.load(Ordering::SeqCst) {
+            return Fault::CutBefore;
+        }
+        if writes && method == "PATCH" {
+            // Its answer comes 1.2 s after the server has done it; and it is the last.
+            is_cut.store(true, Ordering::SeqCst);
+            seen.fetch_add(1, Ordering::SeqCst);
+            return Fault::SlowAnswer(1200);
+        }
+        Fault::None
+    });
+    let beats = shared().folder.join(format!("beats-{name}"));
+    let script = format!("while :; do date +%s%N >>{}; sleep 0.02; done", beats.display());
+    let args = ["hold", &name, "-n", "default", "-d", "18s", "--", "sh", "-c", &script];
+    let mut running = Plugin::new(&proxy.kubeconfig).start(&args);
+    assert_eq!(running.wait(), 75, "{}", running.stderr());
+    assert_eq!(renewals.load(Ordering::SeqCst), 1);
+    let last: i128 = std::fs::read_to_string(&beats).unwrap().lines().last().unwrap().parse().unwrap();
+    let last = jiff::Timestamp::from_nanosecond(last).unwrap();
+    let lease = look(shared(), "default", &name);
+    let lived = last.duration_since(time(&lease, "renewTime"));
+    // SIGTERM comes 12 s after the renewal was sent; half a second is for a busy machine.
+    assert!(lived < jiff::SignedDuration::from_millis(12_500), "it lived for {lived:?} after its renewal");
+    assert!(lived > jiff::SignedDuration::from_secs(10), "{lived:?}: renewed, it lives on");
+}
+
+#[test]
+fn a_holder_renews_by_the_servers_clock() {
+    let name = format!("edge-{}", random());
+    let proxy = FaultProxy::start(shared(), |_, _| Fault::Clock(3600));
+    let mut running = Plugin::new(&proxy.kubeconfig)
+        .start(&["hold", &name, "-n", "default", "-d", "3s", "--", "sleep", "600"]);
+    let renewed = || {
+        let lease = look(shared(), "default", &name);
+        !lease.is_null() && lease["spec"]["renewTime"] != lease["spec"]["acquireTime"]
+    };
+    wait_for("it is renewed", SOON, renewed, || running.stderr());
+    let lease = look(shared(), "default", &name);
+    for field in ["acquireTime", "renewTime"] {
+        let ahead = time(&lease, field).duration_since(jiff::Timestamp::now()).as_secs();
+        assert!((3590..3610).contains(&ahead), "{field} is {ahead} s ahead");
+    }
+    running.signal("-TERM");
+    assert_eq!(running.wait(), 143);
+    let lease = look(shared(), "default", &name);
+    assert!(time(&lease, "renewTime").duration_since(jiff::Timestamp::now()).as_secs() > 3590);
+}
+
+/// What was seen before the connection went is no ground to take anything on.
+#[test]
+fn nothing_is_taken_while_the_connection_is_lost() {
+    let name = format!("edge-{}", random());
+    let renew = || {
+        let spec = json!({ "holderIdentity": "jane", "leaseDurationSeconds": 3, "renewTime": ago(0) });
+        shared().apply(&json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": { "name": name, "namespace": "default" }, "spec": spec,
+        }));
+    };
+    renew();
+    let (lost, writes) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let (is_lost, counted) = (Arc::clone(&lost), Arc::clone(&writes));
+    // Reads fail; a write would arrive.
+    let proxy = FaultProxy::start(shared(), move |method, path| {
+        if is_lease_write(method, path) {
+            counted.fetch_add(1, Ordering::SeqCst);
+        }
+        if is_lost.load(Ordering::SeqCst) && method == "GET" { Fault::Refuse(503) } else { Fault::None }
+    });
+    let mut waiting =
+        Plugin::new(&proxy.kubeconfig).start(&["hold", &name, "-n", "default", "--wait", "--", "true"]);
+    waiting.until_stderr("it waits", SOON, |text| text.contains("held by 'jane'"));
+    lost.store(true, Ordering::SeqCst);
+    proxy.sever_watches(true);
+    for _ in 0..10 {
+        renew();
+        thread::sleep(Duration::from_millis(500));
+    }
+    assert_eq!(writes.load(Ordering::SeqCst), 0, "{}", waiting.stderr());
+    assert!(waiting.stderr().contains("connection lost"), "{}", waiting.stderr());
+    lost.store(false, Ordering::SeqCst);
+    proxy.sever_watches(false);
+    assert_eq!(waiting.wait(), 0, "{}", waiting.stderr());
+}
