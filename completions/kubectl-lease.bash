@@ -3046,7 +3046,7 @@ _kubectl__lease() {
             return 0
             ;;
         kubectl__lease__subcmd__maint__subcmd__acquire)
-            opts="-l -d -r -n -s -h --selector --all --duration --reason --wait --holder --admin --take-malformed --ignore-medik8s --dry-run --field-manager --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help"
+            opts="-l -d -r -y -n -s -h --selector --all --duration --reason --wait --holder --admin --yes --take-malformed --ignore-medik8s --dry-run --field-manager --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -301,7 +301,7 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and _
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -s d -l duration -d 'For how long; over 1h only with --admin' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -s r -l reason -d 'Why, for others to read' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l wait -d 'Wait until it is free, for no longer than this; forever if not given' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l holder -d 'Hold under this name instead of your user name and this host\'s' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l holder -d 'Hold under this name instead of your user name, login and host name' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l dry-run -d 'Only show what would be done: client decides here, server asks the server to check it too' -r -f -a "none\t''
 client\t''
 server\t''"
@@ -331,12 +331,13 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and _
 false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l all -d 'All nodes'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l admin -d 'Hold as an administrator, until released'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -s y -l yes -d 'Skip confirmation: replace the reason of a lease that you hold already'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l take-malformed -d 'Take a lease whose fields cannot be judged: a holder without renewTime or duration'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l ignore-medik8s -d 'Take a node that medik8s is working on'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from renew" -s l -l selector -d 'All nodes with these labels' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from renew" -s d -l duration -d 'For how long from now; over 1h only with --admin' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from renew" -l holder -d 'Hold under this name instead of your user name and this host\'s' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from renew" -l holder -d 'Hold under this name instead of your user name, login and host name' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from renew" -l dry-run -d 'Only show what would be done: client decides here, server asks the server to check it too' -r -f -a "none\t''
 client\t''
 server\t''"
@@ -368,7 +369,7 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and _
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from renew" -l admin -d 'Renew what you hold as an administrator'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from renew" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from release" -s l -l selector -d 'All nodes with these labels' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from release" -l holder -d 'Hold under this name instead of your user name and this host\'s' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from release" -l holder -d 'Hold under this name instead of your user name, login and host name' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from release" -l dry-run -d 'Only show what would be done: client decides here, server asks the server to check it too' -r -f -a "none\t''
 client\t''
 server\t''"
@@ -409,7 +410,7 @@ yaml\t''
 name\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from status" -l no-headers -d 'Leave out the line of headers' -r -f -a "true\t''
 false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from status" -l holder -d 'Hold under this name instead of your user name and this host\'s' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from status" -l holder -d 'Hold under this name instead of your user name, login and host name' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from status" -l kubeconfig -d 'The kubeconfig file' -r -F
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from status" -l context -d 'The kubeconfig context to use' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from status" -l cluster -d 'The kubeconfig cluster to use' -r
@@ -446,7 +447,7 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and _
 false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -s l -l selector -d 'Only those with these labels, such as key=value,other!=value' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l field-selector -d 'Only those with these fields, such as metadata.name=x' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l holder -d 'Hold under this name instead of your user name and this host\'s' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l holder -d 'Hold under this name instead of your user name, login and host name' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l kubeconfig -d 'The kubeconfig file' -r -F
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l context -d 'The kubeconfig context to use' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l cluster -d 'The kubeconfig cluster to use' -r
@@ -476,7 +477,7 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and _
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -s d -l duration -d 'How long others wait if this machine dies; renewed while the command runs' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -s r -l reason -d 'Why, for others to read' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l wait -d 'Wait until it is free, for no longer than this; forever if not given' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l holder -d 'Hold under this name instead of your user name and this host\'s' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l holder -d 'Hold under this name instead of your user name, login and host name' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l kubeconfig -d 'The kubeconfig file' -r -F
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l context -d 'The kubeconfig context to use' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l cluster -d 'The kubeconfig cluster to use' -r
@@ -506,7 +507,7 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and _
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -s d -l duration -d 'How long others wait if this machine dies; renewed while the command runs' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l wait -d 'Wait until it is free, for no longer than this; forever if not given' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l holder -d 'Hold under this name instead of your user name and this host\'s' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l holder -d 'Hold under this name instead of your user name, login and host name' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l kubeconfig -d 'The kubeconfig file' -r -F
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l context -d 'The kubeconfig context to use' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l cluster -d 'The kubeconfig cluster to use' -r
@@ -605,7 +606,7 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -s r -l reason -d 'Why, for others to read' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l wait -d 'Wait until the pods there are gone, for no longer than this; forever if not given' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l holder -d 'Hold under this name instead of your user name and this host\'s' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l holder -d 'Hold under this name instead of your user name, login and host name' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l dry-run -d 'Only show what would be done: client decides here, server asks the server to check it too' -r -f -a "none\t''
 client\t''
 server\t''"

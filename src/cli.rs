@@ -745,11 +745,13 @@ Examples:
 
 /// Run a command while holding the maintenance leases of nodes
 ///
-/// The leases are taken as by 'maint acquire', renewed at a third of their duration and released
-/// when the command ends; its exit code is returned. If a lease is lost, or cannot be renewed in
-/// time, the command and all of its process group are ended before anybody else may take the lease,
-/// and the exit code is 75. The command finds the fencing token in KUBECTL_LEASE_NAMESPACE,
-/// KUBECTL_LEASE_NAME, KUBECTL_LEASE_UID and KUBECTL_LEASE_TRANSITIONS.
+/// The leases are taken as by 'maint acquire', renewed at a third of their duration (every 20
+/// minutes at least) and released when the command ends; its exit code is returned. If a lease is
+/// lost, or cannot be renewed in time, the command and all of its process group are ended before
+/// anybody else may take the lease, and the exit code is 75. A node that you hold already by 'maint
+/// acquire' is taken over without a gap and given back. The command finds the fencing token, which
+/// only grows, in KUBECTL_LEASE_TOKEN, and the lease in KUBECTL_LEASE_NAMESPACE,
+/// KUBECTL_LEASE_NAME, KUBECTL_LEASE_UID, KUBECTL_LEASE_TRANSITIONS and KUBECTL_LEASE_HOLDER.
 #[derive(Debug, Args)]
 #[command(after_help = RUN_EXAMPLES)]
 pub struct Run {
@@ -793,8 +795,9 @@ Examples:
 /// returned. If the lease is lost, or cannot be renewed in time, the command and all of its process
 /// group are ended before anybody else may take it, and the exit code is 75. Goes together with
 /// client-go's leader election on the same lease: like there, a lease is expired when it has been
-/// seen unchanged for its duration. The command finds the fencing token in KUBECTL_LEASE_NAMESPACE,
-/// KUBECTL_LEASE_NAME, KUBECTL_LEASE_UID and KUBECTL_LEASE_TRANSITIONS.
+/// seen unchanged for its duration. The command finds the fencing token, which only grows, in
+/// KUBECTL_LEASE_TOKEN, and the lease in KUBECTL_LEASE_NAMESPACE, KUBECTL_LEASE_NAME,
+/// KUBECTL_LEASE_UID, KUBECTL_LEASE_TRANSITIONS and KUBECTL_LEASE_HOLDER.
 #[derive(Debug, Args)]
 #[command(after_help = HOLD_EXAMPLES)]
 pub struct Hold {
@@ -1077,7 +1080,7 @@ pub struct Wait {
 /// Who holds.
 #[derive(Debug, Args)]
 pub struct Identity {
-    /// Hold under this name instead of your user name and this host's
+    /// Hold under this name instead of your user name, login and host name
     #[arg(long, value_name = "NAME")]
     pub holder: Option<String>,
 }

@@ -238,12 +238,12 @@ fn what_may_not_be_seen_of_medik8s_is_said() {
     reader
         .run(&["maint", "acquire", &node])
         .expect(0)
-        .says("warning: you may not read the leases in medik8s-leases");
+        .says("warning: no permission to read the leases in medik8s-leases");
     reader.run(&["maint", "release", &node]).expect(0);
     for args in [&["maint", "status", &node][..], &["maint", "list"]] {
         let told = reader.run(args).expect(0);
         assert_eq!(
-            told.stderr.matches("warning: you may not read the leases in medik8s").count(),
+            told.stderr.matches("warning: no permission to read the leases in medik8s").count(),
             1,
             "{told:?}"
         );

@@ -679,11 +679,31 @@ fn a_living_node_is_not_fenced_and_a_dead_one_is_emptied_and_restored() {
     assert_eq!(spec(), before, "exactly as it was");
     plugin().run(&["fence", &dead, "--undo"]).expect(0);
 
-    // Who holds the node already goes on holding it.
+    // The lease of a user who holds the node already is adopted, so that it is kept meanwhile, and
+    // given back.
     plugin().run(&["maint", "acquire", &dead]).expect(0);
-    plugin().run(&["fence", &dead, "--confirm"]).expect(0);
+    let (holder, renewed) = (lease("{.spec.holderIdentity}"), lease("{.spec.renewTime}"));
+    let kept = FaultProxy::start(shared(), {
+        let (kubectl, kubeconfig) = (shared().assets.join("kubectl"), shared().kubeconfig(User::Admin, 0));
+        let (node, holder) = (dead.clone(), holder.clone());
+        move |method, path| {
+            if method == "PATCH" && path.contains("/nodes/") {
+                let path = "jsonpath={.spec.holderIdentity}";
+                let look = std::process::Command::new(&kubectl)
+                    .args(["get", "lease", &node, "-n", "kube-node-maintenance", "-o", path])
+                    .env("KUBECONFIG", &kubeconfig)
+                    .output()
+                    .unwrap();
+                let now = String::from_utf8(look.stdout).unwrap();
+                assert!(now.starts_with(&format!("{holder}#")), "kept under a name of its own: {now}");
+            }
+            Fault::None
+        }
+    });
+    Plugin::new(&kept.kubeconfig).run(&["fence", &dead, "--confirm"]).expect(0);
+    assert_eq!((lease("{.spec.holderIdentity}"), lease("{.spec.renewTime}")), (holder.clone(), renewed));
     plugin().run(&["fence", &dead, "--undo", "--confirm"]).expect(0);
-    assert!(lease("{.spec.holderIdentity}").starts_with("admin@"), "not released by somebody else");
+    assert_eq!(lease("{.spec.holderIdentity}"), holder, "not released by another process");
 }
 
 #[test]
