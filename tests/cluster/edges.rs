@@ -275,11 +275,13 @@ fn a_write_that_arrives_after_giving_up_holds_nothing() {
     // All writes are late, or only the first: then what supersedes it overtakes it.
     for only_first in [false, true] {
         let late = || {
-            let writes = AtomicUsize::new(0);
-            FaultProxy::start(shared(), move |method, path| {
-                let n = if is_lease_write(method, path) { writes.fetch_add(1, Ordering::SeqCst) } else { 9 };
+            let writes = Arc::new(AtomicUsize::new(0));
+            let counted = Arc::clone(&writes);
+            let proxy = FaultProxy::start(shared(), move |method, path| {
+                let n = if is_lease_write(method, path) { counted.fetch_add(1, Ordering::SeqCst) } else { 9 };
                 if n == 0 || (n < 9 && !only_first) { Fault::Late(4000) } else { Fault::None }
-            })
+            });
+            (proxy, writes)
         };
         let settled = |name: &str, what: &str| {
             // Whatever was on its way has arrived by then.
@@ -289,10 +291,10 @@ fn a_write_that_arrives_after_giving_up_holds_nothing() {
         // Ctrl-C during a create, by an administrator: such a lease would be held for ever. The
         // request itself is given up, too.
         let name = node(shared());
-        let proxy = late();
+        let (proxy, writes) = late();
         let args = ["maint", "acquire", &name, "--admin", "--holder", "ann", "--request-timeout", "1s"];
         let mut running = Plugin::new(&proxy.kubeconfig).start(&args);
-        thread::sleep(Duration::from_millis(600));
+        wait_for("it writes", SOON, || writes.load(Ordering::SeqCst) > 0, || running.stderr());
         running.signal("-INT");
         let code = running.wait();
         assert!([130, 1].contains(&code), "{code} {}", running.stderr());
@@ -301,7 +303,7 @@ fn a_write_that_arrives_after_giving_up_holds_nothing() {
         // --wait runs out during a takeover.
         let name = node(shared());
         write(NAMESPACE, &name, "jane", 62_000);
-        let proxy = late();
+        let (proxy, _) = late();
         Plugin::new(&proxy.kubeconfig)
             .run(&["maint", "acquire", &name, "--holder", "john", "--wait=2s"])
             .expect(124)
@@ -313,12 +315,16 @@ fn a_write_that_arrives_after_giving_up_holds_nothing() {
 #[test]
 fn an_interrupted_hold_holds_nothing_when_its_create_arrives_late() {
     let name = format!("edge-{}", random());
+    let writes = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&writes);
     let proxy = FaultProxy::start(shared(), move |method, path| {
-        if is_lease_write(method, path) { Fault::Late(3000) } else { Fault::None }
+        let write = is_lease_write(method, path);
+        seen.fetch_or(write, Ordering::SeqCst);
+        if write { Fault::Late(3000) } else { Fault::None }
     });
     let mut running =
         Plugin::new(&proxy.kubeconfig).start(&["hold", &name, "-n", "default", "-d", "10m", "--", "true"]);
-    thread::sleep(Duration::from_secs(1));
+    wait_for("it writes", SOON, || writes.load(Ordering::SeqCst), || running.stderr());
     running.signal("-TERM");
     assert_eq!(running.wait(), 130);
     thread::sleep(Duration::from_secs(3));

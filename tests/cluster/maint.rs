@@ -386,11 +386,11 @@ fn waiting_takes_over_when_it_is_released_and_gives_up_in_time() {
 #[test]
 fn waiting_takes_over_when_the_time_runs_out_without_any_event() {
     let node = node(shared());
+    let began = Instant::now();
     let spec = json!({ "holderIdentity": "jane", "leaseDurationSeconds": 2, "renewTime": ago(0) });
     write(shared(), NAMESPACE, &node, &spec);
-    let began = Instant::now();
     plugin().run(&["maint", "acquire", &node, "--wait"]).expect(0);
-    assert!(began.elapsed() > Duration::from_secs(3), "the grace is kept: {:?}", began.elapsed());
+    assert!(began.elapsed() > Duration::from_secs(5), "the grace is kept: {:?}", began.elapsed());
 }
 
 #[test]
