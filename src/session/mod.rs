@@ -8,8 +8,14 @@
 #[cfg(unix)]
 pub mod child;
 mod claim;
+#[cfg(unix)]
+mod ending;
+#[cfg(unix)]
+pub mod exec;
 pub mod handover;
 mod keeper;
+#[cfg(unix)]
+mod processes;
 #[cfg(unix)]
 pub mod watchdog;
 
