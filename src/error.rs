@@ -62,6 +62,10 @@ pub enum Error {
     #[error("{message}")]
     LeaseLost { message: String },
 
+    /// Something that the command started could not be ended: its lease was not released.
+    #[error("{message}")]
+    NotEnded { message: String, hint: Option<String> },
+
     /// Waited as long as it was told to.
     #[error("{message}")]
     TimedOut { message: String },
@@ -128,6 +132,7 @@ impl Error {
             Self::Refused { .. } => ExitCode::Refused,
             Self::LostRace { .. } => ExitCode::LostRace,
             Self::LeaseLost { .. } => ExitCode::LeaseLost,
+            Self::NotEnded { .. } => ExitCode::NotEnded,
             Self::TimedOut { .. } => ExitCode::TimedOut,
             // The reader went away (`… | head`): it has what it wanted.
             Self::Output(cause) if cause.kind() == io::ErrorKind::BrokenPipe => ExitCode::Done,
@@ -149,6 +154,7 @@ impl Error {
             | Self::Credential { hint, .. }
             | Self::Held { hint, .. }
             | Self::Refused { hint, .. }
+            | Self::NotEnded { hint, .. }
             | Self::NotFound { hint, .. } => hint.clone(),
             Self::Unreachable { cause, .. } if cause.contains("certificate") => Some(
                 "the server's certificate is not signed by the cluster's certificate-authority, or not for \
@@ -270,6 +276,7 @@ mod tests {
             (Error::LostRace { message: message() }, 5),
             (Error::Refused { message: message(), hint: None }, 6),
             (Error::LeaseLost { message: message() }, 75),
+            (Error::NotEnded { message: message(), hint: None }, 77),
             (Error::TimedOut { message: message() }, 124),
         ] {
             assert_eq!(error.exit_code().code(), code, "{error:?}");

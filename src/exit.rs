@@ -21,6 +21,8 @@ pub enum ExitCode {
     Forbidden,
     /// The lease was lost while its command ran.
     LeaseLost,
+    /// Something that the command started could not be ended, so its lease was not released.
+    NotEnded,
     /// Waited as long as it was told to.
     TimedOut,
     /// Ctrl-C.
@@ -31,7 +33,7 @@ pub enum ExitCode {
 
 impl ExitCode {
     /// Those of our own.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Done,
         Self::Failed,
         Self::Usage,
@@ -41,6 +43,7 @@ impl ExitCode {
         Self::Refused,
         Self::Forbidden,
         Self::LeaseLost,
+        Self::NotEnded,
         Self::TimedOut,
         Self::Interrupted,
     ];
@@ -56,6 +59,7 @@ impl ExitCode {
             Self::Refused => 6,
             Self::Forbidden => 7,
             Self::LeaseLost => 75, // EX_TEMPFAIL: try again later
+            Self::NotEnded => 77,  // EX_NOPERM
             Self::TimedOut => 124, // as timeout(1) does
             Self::Interrupted => 130,
             Self::Child(code) => code,
@@ -74,6 +78,7 @@ impl ExitCode {
             Self::Refused => "refused or declined",
             Self::Forbidden => "forbidden or not authenticated",
             Self::LeaseLost => "lease lost while running",
+            Self::NotEnded => "a process of the command could not be ended, its lease was not released",
             Self::TimedOut => "timed out",
             Self::Interrupted => "interrupted",
             Self::Child(_) => "the command's own",
@@ -88,7 +93,7 @@ mod tests {
     #[test]
     fn the_codes_are_those_that_scripts_rely_on() {
         let codes: Vec<u8> = ExitCode::ALL.iter().map(|exit| exit.code()).collect();
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 75, 124, 130]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 75, 77, 124, 130]);
     }
 
     #[test]

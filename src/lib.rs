@@ -14,6 +14,8 @@ pub mod error;
 pub mod exit;
 pub mod output;
 pub mod session;
+#[cfg(unix)]
+pub mod signals;
 
 pub use error::{Error, Result};
 pub use exit::ExitCode;

@@ -7,8 +7,13 @@ use kubectl_lease::{cli, commands, complete, output::Printer};
 fn main() -> ExitCode {
     let typed = std::env::args_os();
     #[cfg(unix)]
-    if std::env::args_os().nth(1).is_some_and(|word| word == kubectl_lease::session::watchdog::SUBCOMMAND) {
-        return kubectl_lease::session::watchdog::run(typed.skip(2));
+    {
+        use kubectl_lease::session::{exec, watchdog};
+        match std::env::args_os().nth(1) {
+            Some(word) if word == watchdog::SUBCOMMAND => return watchdog::run(typed.skip(2)),
+            Some(word) if word == exec::SUBCOMMAND => return exec::run(typed.skip(2)),
+            _ => {}
+        }
     }
     let program = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
     if complete::is_asked(&program) {

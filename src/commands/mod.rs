@@ -84,23 +84,18 @@ async fn interrupted() -> Error {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        let hung_up = async {
-            if !hangups_are_ignored()
-                && let Ok(mut hung_up) = signal(SignalKind::hangup())
-            {
-                return hung_up.recv().await;
-            }
-            std::future::pending().await
-        };
-        if let Ok(mut terminated) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = terminated.recv() => {}
-                _ = hung_up => {}
-                _ = tokio::signal::ctrl_c() => {}
-            }
-            return Error::Interrupted;
-        }
+        let mut signals: Vec<_> = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()]
+            .into_iter()
+            .filter(|kind| !crate::signals::is_ignored(*kind))
+            .filter_map(|kind| signal(kind).ok())
+            .collect();
+        std::future::poll_fn(|context| {
+            let came = signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
+            if came { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        })
+        .await;
     }
+    #[cfg(not(unix))]
     let _ = tokio::signal::ctrl_c().await;
     Error::Interrupted
 }
@@ -125,16 +120,6 @@ async fn check_right(verb: &'static str, resource: Resource, at: &Address, clust
         Ok(true) | Err(Error::Forbidden { .. } | Error::NotServed { .. }) => Ok(()),
         Err(error) => Err(error),
     }
-}
-
-/// Whether this process was started to go on when its terminal is closed, as by nohup. To listen for
-/// the signal would end that.
-#[cfg(unix)]
-fn hangups_are_ignored() -> bool {
-    // The signals that are ignored, as a bit mask of which this is the first.
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 
 /// Gives the warnings so far, such as of what could not be seen, before somebody relies on the rest.

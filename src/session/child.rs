@@ -3,7 +3,7 @@
 use std::{
     ffi::OsString,
     io::{self, BufRead as _, BufReader, PipeWriter, Write as _},
-    os::{fd::AsRawFd as _, unix::process::CommandExt as _},
+    os::fd::AsRawFd as _,
     process, thread,
     time::Duration,
 };
@@ -20,7 +20,10 @@ use tokio::{
 };
 
 use super::{
-    Held, Lost, keep,
+    Held, Lost,
+    ending::PATIENCE,
+    keep,
+    processes::{adopt_orphans, end_everything},
     watchdog::{self, Order, Report},
 };
 use crate::{
@@ -28,6 +31,7 @@ use crate::{
     cluster::Cluster,
     domain::deadline::Schedule,
     error::{Error, Result},
+    signals::is_ignored,
 };
 
 /// How late the watchdog may be before it is done without.
@@ -42,20 +46,28 @@ pub enum Ended {
     NotStarted(u8, String),
     /// A lease was lost, and it was ended.
     Lost(String),
+    /// These processes of it could not be ended: the leases are not to be released.
+    Survived {
+        processes: String,
+        /// Why it had to end; otherwise an interrupt came while its end was waited for.
+        lost: Option<String>,
+    },
 }
 
-/// Runs `command` until it ends, or until one of the leases is lost. Signals that ask a process to
-/// end or to do something are passed on to it.
+/// Runs `command` until it and everything that it started have ended, or until one of the leases is
+/// lost. Signals that ask a process to end or to do something are passed on to it. `warn` is told
+/// what keeps it from ending.
 pub async fn run(
     cluster: &Cluster,
     held: &[Held],
     schedule: Schedule,
     command: &[OsString],
+    mut warn: impl FnMut(&str),
 ) -> Result<Ended> {
     let valid_since = held.iter().map(Held::sent).min().unwrap_or_else(BootInstant::now);
     let mut signals = signals()?;
     // If the watchdog is killed, what it guarded comes to us.
-    watchdog::adopt_orphans();
+    adopt_orphans();
     let (guard, mut reports) = Watchdog::start(command, &environment(held))?;
     guard.valid(valid_since, schedule);
 
@@ -71,6 +83,8 @@ pub async fn run(
     tokio::pin!(keeping);
     let mut lost: Option<Lost> = None;
     let mut group = None;
+    // What does not end, and can be left behind by an interrupt.
+    let mut stubborn: Option<String> = None;
     // When the watchdog should have done its work; it may have been stopped itself.
     let mut overdue = BootInstant::now();
     loop {
@@ -90,11 +104,16 @@ pub async fn run(
                     if let Some(group) = group {
                         let _ = killpg(group, Signal::SIGKILL);
                     }
-                    guard.wake();
+                    // So that it can report, if it was stopped; if it does not, it is done without.
+                    let patient = !(overdue + PATIENCE + LATENESS).has_passed();
+                    guard.signal(if patient { Signal::SIGCONT } else { Signal::SIGKILL });
                 }
                 continue;
             }
             Some(number) = signals.recv() => {
+                if let Some(processes) = stubborn.take_if(|_| lost.is_none() && is_interrupt(number)) {
+                    return Ok(Ended::Survived { processes, lost: None });
+                }
                 guard.order(Order::Signal(number));
                 continue;
             }
@@ -107,12 +126,32 @@ pub async fn run(
             Some(Report::NotStarted(code, why)) => return Ok(Ended::NotStarted(code, why)),
             Some(Report::Ended(code)) if lost.is_none() => return Ok(Ended::Code(code)),
             Some(Report::Ended(_) | Report::Expired) => return Ok(Ended::Lost(words())),
-            // The watchdog itself was killed: nobody would end the command in time.
+            Some(Report::Surviving(processes)) => {
+                warn(&format!(
+                    "the command has ended, but {processes} could not be ended: the lease is held until then; \
+                     interrupt to leave it to expire"
+                ));
+                stubborn = Some(processes);
+            }
+            Some(Report::Unheard(number, processes)) => {
+                let signal = Signal::try_from(number).map_or("the signal", Signal::as_str);
+                warn(&format!("{signal} could not be sent to {processes}: not permitted"));
+                stubborn = Some(processes);
+            }
+            Some(Report::Survived(processes)) => {
+                return Ok(Ended::Survived { processes, lost: Some(words()) });
+            }
+            // The watchdog itself was killed: nothing would end the command in time.
             None => {
-                if let Some(group) = group {
-                    watchdog::end_everything(group);
-                }
-                return Ok(Ended::Lost("the watchdog that guards the command was killed".into()));
+                let why = lost.as_ref().map_or_else(
+                    || "the watchdog that guards the command was killed".to_owned(),
+                    Lost::to_string,
+                );
+                // Whether or not it came to tell which process group it had started.
+                return Ok(match end_everything(group) {
+                    Some(processes) => Ended::Survived { processes, lost: Some(why) },
+                    None => Ended::Lost(why),
+                });
             }
         }
     }
@@ -159,14 +198,9 @@ impl Watchdog {
         // Their ends go to the watchdog by number; ours stay ours.
         fcntl(&their_orders, FcntlArg::F_SETFD(FdFlag::empty())).map_err(|error| broken(error.into()))?;
         fcntl(&their_reports, FcntlArg::F_SETFD(FdFlag::empty())).map_err(|error| broken(error.into()))?;
-        let process = process::Command::new(std::env::current_exe().map_err(broken)?)
-            .arg(watchdog::SUBCOMMAND)
-            .arg(their_orders.as_raw_fd().to_string())
-            .arg(their_reports.as_raw_fd().to_string())
-            .args(command)
+        let process = watchdog::command(command, their_orders.as_raw_fd(), their_reports.as_raw_fd())
+            .map_err(broken)?
             .envs(environment.iter().map(|(name, value)| (*name, value)))
-            // What stops or kills the plugin's process group leaves the watchdog alone.
-            .process_group(0)
             .spawn()
             .map_err(broken)?;
         let (sender, receiver) = mpsc::unbounded_channel();
@@ -180,10 +214,9 @@ impl Watchdog {
         Ok((Self { process, orders: Some(orders) }, receiver))
     }
 
-    /// So that it can report, if it was stopped.
-    fn wake(&self) {
+    fn signal(&self, signal: Signal) {
         if let Ok(id) = i32::try_from(self.process.id()) {
-            let _ = kill(Pid::from_raw(id), Signal::SIGCONT);
+            let _ = kill(Pid::from_raw(id), signal);
         }
     }
 
@@ -207,7 +240,8 @@ impl Drop for Watchdog {
     }
 }
 
-/// The signals that are for the command, as they come.
+/// The signals that are for the command, as they come. What this process was started to ignore, the
+/// command ignores too.
 fn signals() -> Result<mpsc::UnboundedReceiver<i32>> {
     let (sender, receiver) = mpsc::unbounded_channel();
     let kinds = [
@@ -218,7 +252,7 @@ fn signals() -> Result<mpsc::UnboundedReceiver<i32>> {
         SignalKind::user_defined1(),
         SignalKind::user_defined2(),
     ];
-    for kind in kinds {
+    for kind in kinds.into_iter().filter(|kind| !is_ignored(*kind)) {
         let mut stream = signal(kind).map_err(Error::Output)?;
         let sender = sender.clone();
         tokio::spawn(async move {
@@ -227,5 +261,14 @@ fn signals() -> Result<mpsc::UnboundedReceiver<i32>> {
             }
         });
     }
+    // Except for this: where it is ignored, nothing is told how its children end. A process that
+    // listens to it starts others with the default.
+    drop(signal(SignalKind::child()).map_err(Error::Output)?);
     Ok(receiver)
+}
+
+/// Whether a signal asks a process to end.
+fn is_interrupt(number: i32) -> bool {
+    [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()]
+        .contains(&SignalKind::from_raw(number))
 }

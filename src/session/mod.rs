@@ -8,9 +8,15 @@
 #[cfg(unix)]
 pub mod child;
 mod claim;
+#[cfg(unix)]
+mod ending;
+#[cfg(unix)]
+pub mod exec;
 pub mod handover;
 mod held;
 mod keeper;
+#[cfg(unix)]
+mod processes;
 #[cfg(unix)]
 pub mod watchdog;
 

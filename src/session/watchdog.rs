@@ -2,14 +2,16 @@
 //!
 //! The plugin, which renews, may be stopped (SIGSTOP, a debugger, swap) or killed while the command
 //! runs on. So the end of the command is this process's business: it is told over a pipe, at each
-//! renewal, until when the lease is known to be ours. When that time has passed it ends the
-//! command's whole process group, and at once when the pipe closes, which it does when the plugin
-//! dies. It is the same binary, run again.
+//! renewal, until when the lease is known to be ours. When that time has passed it ends the command
+//! and everything that the command started, and at once when the pipe closes, which it does when the
+//! plugin dies. It is the same binary, run again, under a name of its own: what kills the plugin by
+//! name, or by what is on its command line, leaves the watchdog alone. It heeds no signal but those
+//! that cannot be blocked, so that what signals every process (systemd's stop) leaves it to its work.
 
 use std::{
     ffi::OsString,
     fs::File,
-    io::{BufRead as _, BufReader, Write as _},
+    io::{self, BufRead as _, BufReader, Write as _},
     os::{fd::RawFd, unix::process::CommandExt as _},
     process::{Command, ExitCode},
     sync::mpsc,
@@ -18,20 +20,34 @@ use std::{
 };
 
 use nix::{
+    errno::Errno,
     sys::{
-        signal::{SigSet, Signal, kill, killpg},
+        signal::{SigSet, SigmaskHow, Signal, killpg},
         wait::{WaitPidFlag, WaitStatus, waitpid},
     },
-    unistd::{Pid, close, getpgid, getpgrp, tcgetpgrp, tcsetpgrp},
+    unistd::{Pid, close, getpgid, getpgrp, getppid, tcgetpgrp, tcsetpgrp},
 };
+use tokio::signal::unix::SignalKind;
 
-use crate::clock::BootInstant;
+use super::{
+    ending::{Due, Ending},
+    exec,
+    processes::{self, GLANCE},
+};
+use crate::{clock::BootInstant, signals};
 
 /// The hidden subcommand that makes this binary a watchdog.
 pub const SUBCOMMAND: &str = "__watchdog";
 
+/// Its name among the processes.
+const NAME: &std::ffi::CStr = c"lease-watchdog";
+
 /// The clock that counts sleep has no timers here: it is looked at this often.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// How long what the command left behind may take to end before it is spoken of, and how often it is
+/// killed again from then on.
+const LINGER: Duration = Duration::from_secs(1);
 
 /// What the plugin tells, a line each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +92,12 @@ pub enum Report {
     Ended(u8),
     /// Its time ran out, and it was ended.
     Expired,
+    /// It has ended, and these processes that it left behind could not be ended yet.
+    Surviving(String),
+    /// A signal for it could not be sent to any of these processes of it.
+    Unheard(i32, String),
+    /// Its time ran out, and these processes of it could not be ended.
+    Survived(String),
 }
 
 impl Report {
@@ -85,18 +107,25 @@ impl Report {
             Self::NotStarted(code, why) => format!("failed {code} {}\n", why.replace('\n', " ")),
             Self::Ended(code) => format!("ended {code}\n"),
             Self::Expired => "expired\n".to_owned(),
+            Self::Surviving(names) => format!("surviving {names}\n"),
+            Self::Unheard(signal, names) => format!("unheard {signal} {names}\n"),
+            Self::Survived(names) => format!("survived {names}\n"),
         }
     }
 
     pub(super) fn parse(line: &str) -> Option<Self> {
         let (word, rest) = line.trim_end().split_once(' ').unwrap_or((line.trim_end(), ""));
+        let numbered = || rest.split_once(' ').map(|(number, text)| (number, text.to_owned()));
         match word {
             "started" => rest.parse().ok().map(Self::Started),
-            "failed" => rest
-                .split_once(' ')
-                .and_then(|(code, why)| Some(Self::NotStarted(code.parse().ok()?, why.to_owned()))),
+            "failed" => numbered().and_then(|(code, why)| Some(Self::NotStarted(code.parse().ok()?, why))),
             "ended" => rest.parse().ok().map(Self::Ended),
             "expired" => Some(Self::Expired),
+            "surviving" => Some(Self::Surviving(rest.to_owned())),
+            "unheard" => {
+                numbered().and_then(|(signal, names)| Some(Self::Unheard(signal.parse().ok()?, names)))
+            }
+            "survived" => Some(Self::Survived(rest.to_owned())),
             _ => None,
         }
     }
@@ -107,29 +136,53 @@ enum Event {
     Order(Order),
     /// The plugin is gone.
     Orphaned,
+    /// The command has ended, with this code.
     Ended(u8),
+    /// Nothing descends from this process any more.
+    Alone,
 }
 
-/// The watchdog's whole life: `ARGS` are the two pipes' numbers and the command.
+/// The process that will be a watchdog for `command`, and that is told and reports over these pipes.
+pub(super) fn command(command: &[OsString], orders: RawFd, reports: RawFd) -> io::Result<Command> {
+    let mut watchdog = Command::new(exec::this_program()?);
+    watchdog
+        .arg0(NAME.to_string_lossy().as_ref())
+        .arg(SUBCOMMAND)
+        .arg(orders.to_string())
+        .arg(reports.to_string())
+        .arg(command.len().to_string())
+        // Not as arguments: who kills the command by its words (pkill -f) would kill the watchdog.
+        .envs(command.iter().enumerate().map(|(n, word)| (word_name(n), word)))
+        // What stops or kills the plugin's process group leaves the watchdog alone.
+        .process_group(0);
+    Ok(watchdog)
+}
+
+/// The variable that has a word of the command.
+fn word_name(n: usize) -> String {
+    format!("KUBECTL_LEASE_COMMAND_{n}")
+}
+
+/// The watchdog's whole life: `ARGS` are the two pipes' numbers and how many words the command has.
 pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
-    let mut args = args;
-    let mut pipe = || args.next()?.to_str()?.parse::<RawFd>().ok();
-    let (Some(orders), Some(reports)) = (pipe(), pipe()) else {
-        return ExitCode::from(2);
+    let refused = ExitCode::from(2);
+    let mut args = args.filter_map(|word| word.into_string().ok());
+    let mut pipe = || args.next()?.parse::<RawFd>().ok();
+    let (Some(orders), Some(reports)) = (pipe(), pipe()) else { return refused };
+    let Some(count) = args.next().and_then(|count| count.parse::<usize>().ok()) else { return refused };
+    let names: Vec<String> = (0..count).map(word_name).collect();
+    let command: Option<Vec<OsString>> = names.iter().map(std::env::var_os).collect();
+    let Some(command) = command.filter(|command| !command.is_empty()) else { return refused };
+    let (Ok(orders), Ok(mut reports)) = (inherited(orders, false), inherited(reports, true)) else {
+        return refused;
     };
-    let command: Vec<OsString> = args.collect();
-    if command.is_empty() {
-        return ExitCode::from(2);
-    }
-    let (Ok(orders), Ok(mut reports)) = (adopt(orders, false), adopt(reports, true)) else {
-        return ExitCode::from(2);
-    };
+    #[cfg(target_os = "linux")]
+    let _ = nix::sys::prctl::set_name(NAME);
+    // Before any thread is started, which inherits it. The terminal's signals too: it may be handed
+    // to the command and back from the background.
+    let Ok(blocked) = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK) else { return refused };
     // Whatever the command starts stays our descendant, even when its own parent has ended.
-    adopt_orphans();
-    // The terminal may be handed to the command and back by a process in the background.
-    let mut blocked = SigSet::empty();
-    blocked.add(Signal::SIGTTOU);
-    let _ = blocked.thread_block();
+    processes::adopt_orphans();
 
     let (sender, events) = mpsc::channel();
     let orders_sender = sender.clone();
@@ -142,159 +195,127 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
         let _ = orders_sender.send(Event::Orphaned);
     });
     // Nothing is started before it is known until when it may run.
-    let Ok(Event::Order(Order::Valid { terminate, kill })) = events.recv() else {
-        return ExitCode::from(2);
-    };
-    let mut report = |report: &Report| {
-        let _ = reports.write_all(report.line().as_bytes());
-        let _ = reports.flush();
-    };
+    let Ok(Event::Order(Order::Valid { terminate, kill })) = events.recv() else { return refused };
+    let mut report =
+        |report: &Report| reports.write_all(report.line().as_bytes()).and_then(|()| reports.flush()).is_ok();
     if terminate.has_passed() {
         // The plugin was stopped between taking the lease and getting here.
         report(&Report::Expired);
         return ExitCode::SUCCESS;
     }
-    let child = match Command::new(&command[0]).args(&command[1..]).process_group(0).spawn() {
-        Ok(child) => child,
+    // By this thread, which lives as long as this process: with it, the command ends.
+    let started = match exec::start(&command, &blocked, &names) {
+        Ok(started) => started,
         Err(error) => {
-            let code = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
-            report(&Report::NotStarted(code, error.to_string()));
+            let (code, why) = exec::failure(&error);
+            report(&Report::NotStarted(code, why));
             return ExitCode::SUCCESS;
         }
     };
-    let group = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
-    let terminal = Terminal::hand_over(group);
+    let group = Pid::from_raw(i32::try_from(started.process.id()).unwrap_or(i32::MAX));
     report(&Report::Started(group.as_raw()));
+    let terminal = Terminal::hand_over(group);
     let handed_over = terminal.is_some();
-    thread::spawn(move || {
-        let _ = sender.send(Event::Ended(wait(group, handed_over)));
-    });
-    let outcome = guard(group, &events, terminate, kill);
-    drop(terminal);
-    // What the command left running had the lease's protection too, and has it no longer. Some of
-    // it may be starting more: until there is nobody.
-    end_everything(group);
-    report(&outcome);
+    let reaper = sender.clone();
+    thread::spawn(move || reap(group, handed_over, &reaper));
+    let mut outcome = guard(group, &events, Ending::new(terminate, kill), terminal, &mut report);
+    if let Report::Ended(_) = outcome
+        && let Some((code, why)) = started.failure()
+    {
+        outcome = Report::NotStarted(code, why);
+    }
+    if !report(&outcome)
+        && let Report::Survived(names) = outcome
+    {
+        // The plugin is not there to say it.
+        let _ = writeln!(io::stderr(), "error: the plugin was killed, and {names} could not be ended");
+    }
+    drop(sender);
     ExitCode::SUCCESS
 }
 
-/// Until the command has ended, or has been ended.
+/// Until the command and everything that it started have ended, have been ended, or cannot be ended.
 fn guard(
     group: Pid,
     events: &mpsc::Receiver<Event>,
-    mut terminate: BootInstant,
-    mut kill: BootInstant,
+    mut ending: Ending,
+    mut terminal: Option<Terminal>,
+    report: &mut impl FnMut(&Report) -> bool,
 ) -> Report {
-    let mut terminated = false;
-    let mut expired = false;
+    // The command's code and the time of its end; what it left behind is killed next at the other.
+    let mut ended: Option<(u8, BootInstant)> = None;
+    let mut kill_again = BootInstant::now();
+    let mut spoken_of = String::new();
     loop {
-        match events.recv_timeout(LOOK) {
-            Ok(Event::Ended(code)) => return if expired { Report::Expired } else { Report::Ended(code) },
-            // A command that has been told to end is not told to go on.
-            Ok(Event::Order(Order::Valid { kill: hard, .. })) if terminated => kill = kill.min(hard),
-            Ok(Event::Order(Order::Valid { terminate: soft, kill: hard })) => {
-                (terminate, kill) = (soft, hard);
+        // While its first process is not reaped, the group's number cannot be another's.
+        let alive = ended.is_none().then_some(group);
+        let fresh = ended.is_some_and(|(_, since)| !(since + LINGER).has_passed());
+        match events.recv_timeout(if fresh { GLANCE } else { LOOK }) {
+            Ok(Event::Ended(code)) => {
+                // What the command left running had the lease's protection too, and has it no longer.
+                let _ = killpg(group, Signal::SIGKILL);
+                ended = Some((code, BootInstant::now()));
+                // Ctrl-C is for the plugin now.
+                terminal = None;
+                continue;
             }
+            Ok(Event::Alone) => {
+                let code = ended.map_or(1, |(code, _)| code);
+                return if ending.has_begun() { Report::Expired } else { Report::Ended(code) };
+            }
+            Ok(Event::Order(Order::Valid { terminate, kill })) => ending.renewed(terminate, kill),
             Ok(Event::Order(Order::Signal(number))) => {
-                if let Ok(signal) = Signal::try_from(number) {
-                    let _ = killpg(group, signal);
+                if let (Some(group), Ok(signal)) = (alive, Signal::try_from(number))
+                    && killpg(group, signal) == Err(Errno::EPERM)
+                {
+                    report(&Report::Unheard(number, processes::names()));
                 }
             }
-            // Nobody renews any more: as if the time had come, with a moment for last words.
-            Ok(Event::Orphaned) => {
-                let now = BootInstant::now();
-                terminate = terminate.min(now);
-                kill = kill.min(now + Duration::from_secs(1));
-            }
+            Ok(Event::Orphaned) => ending.orphaned(BootInstant::now()),
             Err(_) => {}
         }
-        if kill.has_passed() {
-            signal_all(group, Signal::SIGKILL);
-            expired = true;
-        } else if terminate.has_passed() && !terminated {
-            // A command that is stopped cannot hear it.
-            signal_all(group, Signal::SIGTERM);
-            signal_all(group, Signal::SIGCONT);
-            terminated = true;
-            expired = true;
+        match ending.due(BootInstant::now()) {
+            Due::Nothing => {}
+            Due::Terminate => {
+                // A command that is stopped cannot hear it.
+                processes::signal_all(alive, Signal::SIGTERM);
+                processes::signal_all(alive, Signal::SIGCONT);
+            }
+            Due::Kill => processes::signal_all(alive, Signal::SIGKILL),
+            Due::GiveUp => {
+                drop(terminal);
+                return Report::Survived(processes::names());
+            }
+        }
+        if let Some((_, since)) = ended
+            && kill_again.has_passed()
+        {
+            processes::signal_all(None, Signal::SIGKILL);
+            let fresh = !(since + LINGER).has_passed();
+            kill_again = BootInstant::now() + if fresh { GLANCE } else { LINGER };
+            if !fresh && !ending.has_begun() {
+                let names = processes::names();
+                if names != spoken_of {
+                    report(&Report::Surviving(names.clone()));
+                    spoken_of = names;
+                }
+            }
         }
     }
 }
 
-/// Kills the command's process group and everything that descends from this process, until there is
-/// nobody: some of it may be starting more.
-pub(super) fn end_everything(group: Pid) {
-    for _ in 0..100 {
-        signal_all(group, Signal::SIGKILL);
-        if descendants().is_empty() {
-            break;
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// Has orphaned descendants come to this process instead of to init, so that they can be found.
-pub(super) fn adopt_orphans() {
-    #[cfg(target_os = "linux")]
-    let _ = nix::sys::prctl::set_child_subreaper(true);
-}
-
-/// Signals the command's process group, and where it can be told also everything that left it: the
-/// jobs of an interactive shell have groups of their own.
-fn signal_all(group: Pid, signal: Signal) {
-    let _ = killpg(group, signal);
-    // Nobody is told twice: many a program takes a second SIGTERM for impatience.
-    for (process, _) in descendants().into_iter().filter(|(_, of)| *of != group) {
-        let _ = kill(process, signal);
-    }
-}
-
-/// Every process that descends from this one and still lives, with its process group.
-#[cfg(target_os = "linux")]
-fn descendants() -> Vec<(Pid, Pid)> {
-    struct Process {
-        id: i32,
-        parent: i32,
-        group: i32,
-    }
-    // pid (name) state parent group …, where the name may hold anything, parentheses too.
-    let parse = |stat: String| {
-        let (id, rest) = stat.split_once(" (")?;
-        let mut fields = rest.rsplit_once(')')?.1.split_whitespace();
-        fields.next().filter(|state| *state != "Z")?;
-        let mut number = || fields.next()?.parse::<i32>().ok();
-        Some(Process { id: id.parse().ok()?, parent: number()?, group: number()? })
-    };
-    let processes: Vec<Process> = std::fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| std::fs::read_to_string(entry.ok()?.path().join("stat")).ok())
-        .filter_map(parse)
-        .collect();
-    let mut family: Vec<(Pid, Pid)> = Vec::new();
-    let mut parents = vec![Pid::this().as_raw()];
-    while let Some(parent) = parents.pop() {
-        for process in processes.iter().filter(|process| process.parent == parent) {
-            parents.push(process.id);
-            family.push((Pid::from_raw(process.id), Pid::from_raw(process.group)));
-        }
-    }
-    family
-}
-
-#[cfg(not(target_os = "linux"))]
-fn descendants() -> Vec<(Pid, Pid)> {
-    Vec::new()
-}
-
-/// The exit code of the command, 128 and the number for a signal.
-fn wait(child: Pid, handed_over: bool) -> u8 {
+/// Says when the command ends, and when nothing that descends from this process is left.
+fn reap(child: Pid, handed_over: bool, events: &mpsc::Sender<Event>) {
     loop {
         // Any child: what the command has orphaned has come to us, and is not left a zombie.
         match waitpid(None, Some(WaitPidFlag::WUNTRACED)) {
             Ok(status) if status.pid() != Some(child) => {}
-            Ok(WaitStatus::Exited(_, code)) => return u8::try_from(code).unwrap_or(1),
-            Ok(WaitStatus::Signaled(_, signal, _)) => return 128_u8.saturating_add(signal as u8),
+            Ok(WaitStatus::Exited(_, code)) => {
+                let _ = events.send(Event::Ended(u8::try_from(code).unwrap_or(1)));
+            }
+            Ok(WaitStatus::Signaled(_, signal, _)) => {
+                let _ = events.send(Event::Ended(128_u8.saturating_add(signal as u8)));
+            }
             // Ctrl-Z: nobody could bring it back from here, and the lease would be held for nothing.
             Ok(WaitStatus::Stopped(_, Signal::SIGTSTP)) => {
                 let _ = killpg(child, Signal::SIGCONT);
@@ -305,14 +326,17 @@ fn wait(child: Pid, handed_over: bool) -> u8 {
                 thread::sleep(LOOK);
                 let _ = killpg(child, Signal::SIGCONT);
             }
-            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-            Err(_) => return 1,
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(_) => {
+                let _ = events.send(Event::Alone);
+                return;
+            }
         }
     }
 }
 
 /// A pipe that was inherited by number, as a file of our own that the command will not inherit.
-fn adopt(number: RawFd, write: bool) -> std::io::Result<File> {
+pub(super) fn inherited(number: RawFd, write: bool) -> io::Result<File> {
     let file = File::options().read(!write).write(write).open(format!("/dev/fd/{number}"))?;
     let _ = close(number);
     Ok(file)
@@ -325,12 +349,18 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// Hands the terminal over, if it is one and was the plugin's to hand.
+    /// Hands the terminal over, if it is one and was the plugin's alone: what else is in its group,
+    /// such as a pager at the other end of a pipe, would be in the background then, and would be
+    /// stopped together with the plugin as soon as it reads a key.
     fn hand_over(group: Pid) -> Option<Self> {
         let tty = File::options().read(true).write(true).open("/dev/tty").ok()?;
         let owner = tcgetpgrp(&tty).ok()?;
-        let plugin = getpgid(Some(nix::unistd::getppid())).unwrap_or_else(|_| getpgrp());
-        if owner != plugin {
+        let plugin = getppid();
+        if owner != getpgid(Some(plugin)).unwrap_or_else(|_| getpgrp())
+            || !processes::is_alone_on_terminal(plugin)
+            // The background job of a script: the terminal is the script's.
+            || signals::is_ignored(SignalKind::interrupt())
+        {
             return None;
         }
         tcsetpgrp(&tty, group).ok()?;
@@ -342,7 +372,10 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        let _ = tcsetpgrp(&self.tty, self.owner);
+        // Unless the shell has taken it already, as it does when the plugin is stopped.
+        if !tcgetpgrp(&self.tty).is_ok_and(processes::is_foreign_group) {
+            let _ = tcsetpgrp(&self.tty, self.owner);
+        }
     }
 }
 
@@ -361,7 +394,16 @@ mod tests {
             assert_eq!(Order::parse(nonsense), None);
         }
         let failed = Report::NotStarted(127, "No such file or directory (os error 2)".into());
-        for report in [Report::Started(42), failed, Report::Ended(143), Report::Expired] {
+        let names = || "processes 12 (sleep), 13 (my (odd) name)".to_owned();
+        for report in [
+            Report::Started(42),
+            failed,
+            Report::Ended(143),
+            Report::Expired,
+            Report::Surviving(names()),
+            Report::Unheard(15, names()),
+            Report::Survived(names()),
+        ] {
             assert_eq!(Report::parse(&report.line()), Some(report));
         }
         assert_eq!(Report::parse("ended lots"), None);

@@ -22,6 +22,8 @@ mod maint;
 mod native;
 mod oldest;
 mod pods;
+#[cfg(target_os = "linux")]
+mod process;
 mod served;
 mod watch;
 

@@ -16,6 +16,9 @@ use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 /// No command of these tests takes longer than this.
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// The built binary.
+pub const BINARY: &str = env!("CARGO_BIN_EXE_kubectl-lease");
+
 pub struct Plugin {
     kubeconfig: PathBuf,
     environment: Vec<(String, String)>,
@@ -68,8 +71,8 @@ impl Plugin {
         fixed.into_iter().chain(self.environment.clone())
     }
 
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-lease"));
+    fn command(&self, program: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command.args(args).env_clear().envs(self.environment()).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -84,7 +87,12 @@ impl Plugin {
 
     /// Starts it with pipes for its output.
     pub fn start(&self, args: &[&str]) -> Running {
-        let mut child = self.command(args).spawn().unwrap();
+        self.start_by(BINARY, args)
+    }
+
+    /// Starts a program that starts it, such as nohup, in its environment.
+    pub fn start_by(&self, program: &str, args: &[&str]) -> Running {
+        let mut child = self.command(program, args).spawn().unwrap();
         let stdout = Gathered::from(child.stdout.take().unwrap());
         let stderr = Gathered::from(child.stderr.take().unwrap());
         Running { child, stdout, stderr }
@@ -92,9 +100,14 @@ impl Plugin {
 
     /// Starts it on a terminal of this size.
     pub fn start_on_terminal(&self, args: &[&str], rows: u16, columns: u16) -> Terminal {
+        self.start_on_terminal_by(BINARY, args, rows, columns)
+    }
+
+    /// Starts a program on a terminal, such as a shell, in its environment.
+    pub fn start_on_terminal_by(&self, program: &str, args: &[&str], rows: u16, columns: u16) -> Terminal {
         let size = PtySize { rows, cols: columns, ..PtySize::default() };
         let pair = native_pty_system().openpty(size).unwrap();
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kubectl-lease"));
+        let mut command = CommandBuilder::new(program);
         command.args(args);
         command.env_clear();
         for (name, value) in self.environment() {
@@ -266,8 +279,22 @@ impl Terminal {
         writer.flush().unwrap();
     }
 
+    /// To type again and again, which is only possible with one and the same.
+    pub fn keyboard(&self) -> Keyboard {
+        Keyboard(self.master.take_writer().unwrap())
+    }
+
     pub fn wait(&mut self) -> u32 {
         self.child.wait().unwrap().exit_code()
+    }
+}
+
+pub struct Keyboard(Box<dyn std::io::Write + Send>);
+
+impl Keyboard {
+    pub fn types(&mut self, keys: &str) {
+        self.0.write_all(keys.as_bytes()).unwrap();
+        self.0.flush().unwrap();
     }
 }
 

@@ -46,7 +46,7 @@ pub fn term() -> String {
     format!("{:08x}", (one.hash_one(std::process::id()) ^ other.hash_one(std::time::SystemTime::now())) >> 32)
 }
 
-/// Runs a command under leases and releases them when it has ended.
+/// Runs a command under leases and releases them when it has ended, with everything that it started.
 #[cfg(unix)]
 pub async fn under(
     held: &[Held],
@@ -56,7 +56,17 @@ pub async fn under(
     printer: &mut Printer,
 ) -> Result<ExitCode> {
     use crate::session::child::{self, Ended};
-    let ended = child::run(cluster, held, schedule, command).await;
+    let ended = child::run(cluster, held, schedule, command, |warning| printer.warn(warning)).await;
+    if let Ok(Ended::Survived { processes, lost }) = ended {
+        let why = lost.map_or_else(
+            || format!("interrupted while {processes} could not be ended"),
+            |lost| format!("the lease was lost and {processes} could not be ended: {lost}"),
+        );
+        return Err(Error::NotEnded {
+            message: format!("{why}; the lease was not released, it will expire"),
+            hint: Some("end it as the user that it runs as, or as root".into()),
+        });
+    }
     let writing = Writing::default();
     let released = futures::future::join_all(held.iter().map(|held| held.release(cluster, &writing)));
     let failures: Vec<String> = tokio::select! {
@@ -80,6 +90,8 @@ pub async fn under(
         Ended::Lost(why) => {
             Err(Error::LeaseLost { message: format!("the lease was lost and the command was ended: {why}") })
         }
+        // It was answered above.
+        Ended::Survived { .. } => Ok(ExitCode::NotEnded),
     }
 }
 
