@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures::{StreamExt as _, TryStreamExt as _, stream};
+use futures::{StreamExt as _, TryStreamExt as _, future::try_join_all, stream};
 use serde_json::{Map, Value};
 
 use super::candidates::Controller;
@@ -163,18 +163,23 @@ async fn is_there(namespace: &str, cluster: &Cluster) -> Result<bool> {
     Ok(found.is_some_and(|found| found.value["kind"] == "Namespace"))
 }
 
-/// How the prefix of administrators is guarded.
+/// How maintenance leases are guarded.
 async fn look_at_guard(cluster: &Cluster) -> Result<Guard> {
-    let (policy, bindings) = (Address::new("", guard::NAME), Query::new(BINDINGS));
-    let home = Address::new(maintenance::NAMESPACE, "");
-    let (policy, bindings, yours) = tokio::try_join!(
-        cluster.get::<Value>(POLICIES, &policy),
+    let named = guard::NAMES.map(|name| Address::new("", name));
+    let policies = named.iter().map(|at| cluster.get::<Value>(POLICIES, at));
+    let (bindings, home) = (Query::new(BINDINGS), Address::new(maintenance::NAMESPACE, ""));
+    let (policies, bindings, yours) = tokio::try_join!(
+        try_join_all(policies),
         cluster.list::<Value>(&bindings),
         cluster.may("administer", LEASES, &home),
     )?;
-    let Some(policy) = policy else { return Ok(Guard::Absent) };
+    let policies: Vec<Value> = policies.iter().flatten().map(|policy| (*policy.value).clone()).collect();
     let bindings: Vec<Value> = bindings.items.iter().map(|binding| (*binding.value).clone()).collect();
-    Ok(if guard::is_in_force(&policy.value, &bindings) { Guard::InForce { yours } } else { Guard::Altered })
+    Ok(match policies[..] {
+        [] => Guard::Absent,
+        _ if guard::is_in_force(&policies, &bindings) => Guard::InForce { yours },
+        _ => Guard::Altered,
+    })
 }
 
 /// Asks the server about every right that any command needs, each once; and about none of them of

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::{
     duration::age,
     election::NO_COORDINATION,
+    guard,
     priority::How,
     rights::{Missing, Need, Purpose, grants, words},
     time::SKEW_WORTH_A_WARNING,
@@ -84,7 +85,7 @@ pub enum Elector {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
     Absent,
-    /// There is a policy of that name, but nothing denies by it, or it is not the one that is meant.
+    /// There is some of it, but a policy is missing, is not as it is meant, or nothing denies by it.
     Altered,
     InForce {
         /// Whether this user is an administrator.
@@ -316,11 +317,15 @@ impl Facts {
             ),
             (_, Ok(Guard::Altered)) => Finding::warn(
                 check,
-                "the guard of the reserved prefix 'kubeadm' was altered, or does not deny: do not rely on it",
+                "the guard of the reserved prefix 'kubeadm' is incomplete, was altered, is of another release, \
+                 or does not deny: do not rely on it",
                 // Not apply alone: that leaves what somebody else has added.
-                "take it away with 'kubectl delete --ignore-not-found validatingadmissionpolicy,\
-                 validatingadmissionpolicybinding kubectl-lease-maintenance', and apply it anew with \
-                 'kubectl lease doctor --print guard | kubectl apply -f -'",
+                format!(
+                    "delete it with 'kubectl delete --ignore-not-found validatingadmissionpolicy,\
+                     validatingadmissionpolicybinding {}', and apply it again with \
+                     'kubectl lease doctor --print guard | kubectl apply -f -'",
+                    guard::NAMES.join(" ")
+                ),
             ),
             (Ok(true), Ok(Guard::InForce { yours })) => {
                 let yours = if *yours { "may" } else { "may not" };

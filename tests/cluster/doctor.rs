@@ -15,7 +15,7 @@ use crate::{
 };
 
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
-const GUARD: &str = kubectl_lease::domain::guard::NAME;
+const GUARD: [&str; 2] = kubectl_lease::domain::guard::NAMES;
 
 fn findings(outcome: &Outcome) -> Vec<(String, String, String)> {
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
@@ -107,15 +107,19 @@ fn a_cluster_that_has_everything_is_well_and_its_guard_guards() {
 
     // A policy that nothing denies by guards nothing.
     let loose = r#"{"spec":{"validationActions":["Audit"]}}"#;
-    plane.kubectl(&["patch", "validatingadmissionpolicybinding", GUARD, "--type=merge", "-p", loose]);
-    let after = findings(&plugin.run(&["doctor", "-o", "json"]).expect(0));
-    let maintenance = after.iter().find(|(check, ..)| check == "maintenance").unwrap();
-    assert_eq!(maintenance.1, "warn");
-    assert!(maintenance.2.contains("do not rely on it"), "{maintenance:?}");
+    let denies = r#"{"spec":{"validationActions":["Deny"]}}"#;
+    for name in GUARD {
+        plane.kubectl(&["patch", "validatingadmissionpolicybinding", name, "--type=merge", "-p", loose]);
+        let after = findings(&plugin.run(&["doctor", "-o", "json"]).expect(0));
+        let maintenance = after.iter().find(|(check, ..)| check == "maintenance").unwrap();
+        assert_eq!(maintenance.1, "warn");
+        assert!(maintenance.2.contains("do not rely on it"), "{name}: {maintenance:?}");
+        plane.kubectl(&["patch", "validatingadmissionpolicybinding", name, "--type=merge", "-p", denies]);
+    }
     let exempt = r#"{"spec":{"matchConstraints":{"excludeResourceRules":[{"apiGroups":["*"],"apiVersions":["*"],"resources":["*"],"operations":["*"]}]}}}"#;
-    plane.kubectl(&["patch", "validatingadmissionpolicy", GUARD, "--type=merge", "-p", exempt]);
+    plane.kubectl(&["patch", "validatingadmissionpolicy", GUARD[0], "--type=merge", "-p", exempt]);
     let kinds = "validatingadmissionpolicy,validatingadmissionpolicybinding";
-    let away = ["delete", "--ignore-not-found", kinds, GUARD];
+    let away = ["delete", "--ignore-not-found", kinds, GUARD[0], GUARD[1]];
     plugin.run(&["doctor"]).expect(0).says(&format!("'kubectl {}'", away.join(" ")));
     plane.kubectl(&away);
     plane.kubectl(&["apply", "-f", guard.to_str().unwrap()]);
