@@ -91,7 +91,7 @@ mod tests {
         let (policies, bindings) = (|| of_kind(POLICY), || of_kind(BINDING));
         assert!(is_in_force(&policies(), &bindings()));
         let other = json!({ "spec": { "policyName": "other", "validationActions": ["Deny"] } });
-        assert!(is_in_force(&policies(), &[&[other.clone()], &bindings()[..]].concat()));
+        assert!(is_in_force(&policies(), &[std::slice::from_ref(&other), &bindings()].concat()));
         assert!(!is_in_force(&policies(), &[]));
         assert!(!is_in_force(&policies(), &[other]));
         assert!(!is_in_force(&[], &bindings()));

@@ -91,10 +91,7 @@ fn maintain(plane: &ControlPlane, plugin: &Plugin) {
     wait_for(
         "the guard",
         Duration::from_secs(30),
-        || match reader.run(&["maint", "acquire", "node-1", "--admin"]).code {
-            0 => plugin.run(&["maint", "release", "node-1", "--admin", "--force"]).code != 0,
-            code => code == 7,
-        },
+        || reader.run(&["maint", "acquire", "node-1", "--admin", "--dry-run=server"]).code == 7,
         String::new,
     );
     if plane.kubectl(&["api-versions"]).contains("coordination.k8s.io/v1alpha1") {
