@@ -647,7 +647,7 @@ name\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l no-headers -d 'Leave out the line of headers' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l print -d 'Print what an administrator applies to the cluster, and look at nothing' -r -f -a "rbac\t'The namespace of maintenance leases, and a role for each command'
-guard\t'The admission policy that keeps the prefix \'kubeadm\' for administrators'"
+guard\t'The admission policies that keep the prefix \'kubeadm\' for administrators'"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l kubeconfig -d 'The kubeconfig file' -r -F
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l context -d 'The kubeconfig context to use' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l cluster -d 'The kubeconfig cluster to use' -r
@@ -671,6 +671,7 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l t
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l proxy-url -d 'The proxy to go through' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
 false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -l clocks -d 'Measure the clocks of all kube-apiservers by their renewals, which takes up to 12 seconds'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand completion; and not __fish_seen_subcommand_from bash zsh fish powershell install" -l kubeconfig -d 'The kubeconfig file' -r -F
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand completion; and not __fish_seen_subcommand_from bash zsh fish powershell install" -l context -d 'The kubeconfig context to use' -r

@@ -95,6 +95,9 @@ Examples:
   # What this cluster serves, and what you may do there
   kubectl lease doctor
 
+  # And whether the clocks of all kube-apiservers agree
+  kubectl lease doctor --clocks
+
   # As somebody else would see it
   kubectl lease doctor --as jane --as-group sre
 
@@ -112,6 +115,10 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = DOCTOR_EXAMPLES)]
 pub struct Doctor {
+    /// Measure the clocks of all kube-apiservers by their renewals, which takes up to 12 seconds
+    #[arg(long)]
+    pub clocks: bool,
+
     /// Output format
     #[arg(short, long, value_enum, default_value_t, hide_default_value = true, value_name = "FORMAT")]
     pub output: Format,
@@ -120,7 +127,7 @@ pub struct Doctor {
     pub no_headers: NoHeaders,
 
     /// Print what an administrator applies to the cluster, and look at nothing
-    #[arg(long, value_enum, value_name = "MANIFEST", conflicts_with_all = ["output", "no_headers"])]
+    #[arg(long, value_enum, value_name = "MANIFEST", conflicts_with_all = ["output", "no_headers", "clocks"])]
     pub print: Option<Manifest>,
 }
 
@@ -129,7 +136,7 @@ pub struct Doctor {
 pub enum Manifest {
     /// The namespace of maintenance leases, and a role for each command
     Rbac,
-    /// The admission policy that keeps the prefix 'kubeadm' for administrators
+    /// The admission policies that keep the prefix 'kubeadm' for administrators
     Guard,
 }
 
@@ -1397,6 +1404,7 @@ mod tests {
             assert_eq!(!args.no_headers, headers, "maint status{line}");
         }
         assert_eq!(parse("x doctor --print guard --no-headers").unwrap_err().exit_code(), 2);
+        assert_eq!(parse("x doctor --print guard --clocks").unwrap_err().exit_code(), 2);
         let connection = |line: &str| parse(line).unwrap().connection;
         assert!(connection("x --insecure-skip-tls-verify apiservers").insecure_skip_tls_verify);
         assert!(!connection("x apiservers --insecure-skip-tls-verify=false").insecure_skip_tls_verify);

@@ -1,15 +1,25 @@
 //! `kubectl lease doctor`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
-use futures::{StreamExt as _, TryStreamExt as _, stream};
+use futures::{StreamExt as _, TryStreamExt as _, future::try_join_all, stream};
 use serde_json::{Map, Value};
+use tokio::sync::mpsc;
 
 use super::candidates::Controller;
 use crate::{
     cli::{Doctor, Manifest},
-    cluster::{Cluster, LEASES, NAMESPACES, Query, Resource, single::Address},
+    clock::BootInstant,
+    cluster::{
+        Cluster, LEASES, NAMESPACES, Query, Resource,
+        single::Address,
+        watch::{Event, follow},
+    },
     domain::{
+        clocks::{self, Clocks, Renewals},
         diagnosis::{Elector, Facts, Finding, Guard, Level, Seen, Unseen},
         guard,
         identity::{self, Identity},
@@ -21,7 +31,7 @@ use crate::{
     },
     error::{Error, Result},
     exit::ExitCode,
-    output::{Cell, Change, Format, Item, Printer, Tone},
+    output::{Cell, Change, Format, Item, Printer, Tone, progress::WaitLine},
 };
 
 const POLICIES: Resource = Resource {
@@ -63,7 +73,12 @@ pub async fn run(
     let current = cluster.namespace();
     let system = Query::new(LEASES).namespace(identity::NAMESPACE);
     let (home, medik8s) = (maintenance::NAMESPACE, maintenance::MEDIK8S_NAMESPACE);
-    let (candidates, leases, home, medik8s, namespace, policies, guard, rights, user) = tokio::join!(
+    let mut line = args.clocks.then(WaitLine::default);
+    if let Some(line) = &mut line {
+        let limit = clocks::MEASURED_FOR.as_secs();
+        line.say(printer, "waiting for a renewal of each kube-apiserver", &format!(" (up to {limit}s)"));
+    }
+    let (candidates, leases, home, medik8s, namespace, policies, guard, rights, user, measured) = tokio::join!(
         candidates(cluster),
         cluster.list::<Lease>(&system),
         is_there(home, cluster),
@@ -73,14 +88,25 @@ pub async fn run(
         look_at_guard(cluster),
         rights(typed, cluster),
         cluster.whoami(),
+        measure_clocks(args.clocks, cluster),
     );
+    drop(line);
     let now = cluster.server_time();
     let (candidates, priority) = candidates;
     let leases = seen(leases);
     let identities = leases.as_ref().map_err(Clone::clone).map(|leases| {
-        let all: Vec<_> =
-            leases.items.iter().filter_map(|lease| Identity::from_lease(&lease.value, now)).collect();
-        (all.iter().filter(|it| it.state == identity::State::Alive).count(), all.len())
+        let leases = leases.items.iter();
+        leases.filter_map(|lease| Identity::from_lease(&lease.value, now)).collect::<Vec<_>>()
+    });
+    let clocks = match (measured, &identities) {
+        (Some(measured), _) => Some(seen(measured)),
+        (None, Ok(all)) if !all.is_empty() => Some(Ok(Clocks::glance(all, now))),
+        // That there are none, or may not be seen, is a finding of its own.
+        (None, _) => None,
+    };
+    let identities = identities.map(|all| {
+        let alive = all.iter().filter(|it| it.state == identity::State::Alive);
+        (alive.count(), all.len())
     });
     let elector = leases.as_ref().map_err(Clone::clone).map(|leases| {
         let controller = Controller::among(leases.items.iter().map(|lease| &*lease.value), now);
@@ -91,6 +117,7 @@ pub async fn run(
         offset: cluster.clock_offset(),
         oddities: cluster.oddities(),
         identities,
+        clocks,
         candidates,
         elector,
         priority,
@@ -163,18 +190,71 @@ async fn is_there(namespace: &str, cluster: &Cluster) -> Result<bool> {
     Ok(found.is_some_and(|found| found.value["kind"] == "Namespace"))
 }
 
-/// How the prefix of administrators is guarded.
+/// Compares the clocks of the kube-apiservers by a renewal of each, if asked to.
+async fn measure_clocks(wanted: bool, cluster: &Cluster) -> Option<Result<Clocks>> {
+    if !wanted {
+        return None;
+    }
+    let label = format!("{}={}", identity::LABEL, identity::COMPONENT);
+    let query = Query::new(LEASES).namespace(identity::NAMESPACE).select(Some(&label), None);
+    let (sender, mut events) = mpsc::channel::<((), Event<Lease>)>(64);
+    // One clock for all of them, whatever is learned of the server's meanwhile.
+    let (server, started) = (cluster.server_time(), BootInstant::now());
+    let now = || {
+        let elapsed = BootInstant::now().to_millis().saturating_sub(started.to_millis());
+        ServerTime(server.0.saturating_add(Duration::from_millis(elapsed)).unwrap_or(server.0))
+    };
+    let limit = clocks::MEASURED_FOR.unsigned_abs();
+    let mut renewals = Renewals::default();
+    let listening = async {
+        while let Some(((), event)) = events.recv().await {
+            match event {
+                Event::Snapshot(leases) => {
+                    for lease in leases {
+                        renewals.listed(&lease.value, now());
+                    }
+                }
+                Event::Changed(lease) => renewals.changed(&lease.value, now()),
+                Event::Gone(lease) => renewals.gone(&lease.value),
+                Event::Lost(_) => continue,
+                Event::Failed(error) => return Err(error),
+            }
+            if renewals.is_complete() {
+                break;
+            }
+        }
+        Ok(())
+    };
+    let following = async {
+        follow(cluster, &query, 2 * limit, (), sender).await;
+        // Its last event says why it ended.
+        std::future::pending::<()>().await;
+    };
+    let heard = tokio::select! {
+        heard = listening => heard,
+        () = following => Ok(()),
+        () = tokio::time::sleep(limit) => Ok(()),
+    };
+    Some(heard.map(|()| renewals.clocks()))
+}
+
+/// How maintenance leases are guarded.
 async fn look_at_guard(cluster: &Cluster) -> Result<Guard> {
-    let (policy, bindings) = (Address::new("", guard::NAME), Query::new(BINDINGS));
-    let home = Address::new(maintenance::NAMESPACE, "");
-    let (policy, bindings, yours) = tokio::try_join!(
-        cluster.get::<Value>(POLICIES, &policy),
+    let named = guard::NAMES.map(|name| Address::new("", name));
+    let policies = named.iter().map(|at| cluster.get::<Value>(POLICIES, at));
+    let (bindings, home) = (Query::new(BINDINGS), Address::new(maintenance::NAMESPACE, ""));
+    let (policies, bindings, yours) = tokio::try_join!(
+        try_join_all(policies),
         cluster.list::<Value>(&bindings),
         cluster.may("administer", LEASES, &home),
     )?;
-    let Some(policy) = policy else { return Ok(Guard::Absent) };
+    let policies: Vec<Value> = policies.iter().flatten().map(|policy| (*policy.value).clone()).collect();
     let bindings: Vec<Value> = bindings.items.iter().map(|binding| (*binding.value).clone()).collect();
-    Ok(if guard::is_in_force(&policy.value, &bindings) { Guard::InForce { yours } } else { Guard::Altered })
+    Ok(match policies[..] {
+        [] => Guard::Absent,
+        _ if guard::is_in_force(&policies, &bindings) => Guard::InForce { yours },
+        _ => Guard::Altered,
+    })
 }
 
 /// Asks the server about every right that any command needs, each once; and about none of them of

@@ -6,8 +6,10 @@ use jiff::SignedDuration;
 use serde::Serialize;
 
 use super::{
+    clocks::{Clocks, Difference},
     duration::age,
     election::NO_COORDINATION,
+    guard,
     priority::How,
     rights::{Missing, Need, Purpose, grants, words},
     time::SKEW_WORTH_A_WARNING,
@@ -84,7 +86,7 @@ pub enum Elector {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
     Absent,
-    /// There is a policy of that name, but nothing denies by it, or it is not the one that is meant.
+    /// There is some of it, but a policy is missing, is not as it is meant, or nothing denies by it.
     Altered,
     InForce {
         /// Whether this user is an administrator.
@@ -102,6 +104,8 @@ pub struct Facts {
     pub oddities: Vec<String>,
     /// How many kube-apiservers are alive, and of how many.
     pub identities: Seen<(usize, usize)>,
+    /// The clocks of the kube-apiservers, where there are any to compare.
+    pub clocks: Option<Seen<Clocks>>,
     /// The version of the `LeaseCandidate` API, if it is served.
     pub candidates: Seen<Option<&'static str>>,
     pub elector: Seen<Elector>,
@@ -159,7 +163,9 @@ impl Facts {
     pub fn findings(&self) -> Vec<Finding> {
         let mut findings = vec![self.server(), self.clock()];
         findings.extend(self.kubeconfig());
-        findings.extend([self.apiservers(), self.elections()]);
+        findings.push(self.apiservers());
+        findings.extend(self.clocks.as_ref().map(clocks));
+        findings.push(self.elections());
         findings.extend(self.electing());
         findings.extend([self.admission(), self.maintenance(), self.operators()]);
         for finding in findings.iter_mut().filter(|finding| finding.hint.as_deref() == Some(ROLE)) {
@@ -168,7 +174,7 @@ impl Facts {
                 finding.hint = Some(NOBODY.to_owned());
             } else {
                 let role = match finding.check.as_str() {
-                    "apiservers" | "election controller" => "apiservers",
+                    "apiservers" | "apiserver clocks" | "election controller" => "apiservers",
                     _ => "doctor",
                 };
                 finding.grants = grants(role, &self.user, None, &self.current);
@@ -316,11 +322,15 @@ impl Facts {
             ),
             (_, Ok(Guard::Altered)) => Finding::warn(
                 check,
-                "the guard of the reserved prefix 'kubeadm' was altered, or does not deny: do not rely on it",
+                "the guard of the reserved prefix 'kubeadm' is incomplete, was altered, is of another release, \
+                 or does not deny: do not rely on it",
                 // Not apply alone: that leaves what somebody else has added.
-                "take it away with 'kubectl delete --ignore-not-found validatingadmissionpolicy,\
-                 validatingadmissionpolicybinding kubectl-lease-maintenance', and apply it anew with \
-                 'kubectl lease doctor --print guard | kubectl apply -f -'",
+                format!(
+                    "delete it with 'kubectl delete --ignore-not-found validatingadmissionpolicy,\
+                     validatingadmissionpolicybinding {}', and apply it again with \
+                     'kubectl lease doctor --print guard | kubectl apply -f -'",
+                    guard::NAMES.join(" ")
+                ),
             ),
             (Ok(true), Ok(Guard::InForce { yours })) => {
                 let yours = if *yours { "may" } else { "may not" };
@@ -406,9 +416,58 @@ impl Facts {
     }
 }
 
+fn clocks(clocks: &Seen<Clocks>) -> Finding {
+    let check = "apiserver clocks";
+    let clocks = match clocks {
+        Ok(clocks) => clocks,
+        Err(why) => return Finding::unseen(check, "how they differ", why),
+    };
+    let differences = clocks.differences();
+    if let [widest, ..] = &differences[..] {
+        let words: Vec<String> = differences.iter().map(Difference::to_string).collect();
+        let hint = format!(
+            "leases are judged by the clock of the kube-apiserver that is asked: through {} a maintenance \
+             lease may be taken {} too early; synchronize the clocks of the control plane (NTP)",
+            widest.ahead,
+            age(widest.by)
+        );
+        return Finding::warn(check, words.join(", "), hint);
+    }
+    let Clocks::Measured { clocks: measured, unheard } = clocks else {
+        return Finding::ok(check, "none is seen to be ahead (--clocks measures them)");
+    };
+    let hosts = unheard.join(", ");
+    let rest = if hosts.is_empty() { hosts.clone() } else { format!("; not renewed meanwhile: {hosts}") };
+    match (clocks.spread(), &measured[..]) {
+        (Some(spread), all) => {
+            let spread = spread.as_secs_f64();
+            Finding::ok(check, format!("{} differ by at most {spread:.1}s{rest}", all.len()))
+        }
+        (None, [only]) => Finding::ok(check, format!("only {} renewed{rest}", only.host)),
+        (None, _) => Finding::warn(
+            check,
+            format!("no kube-apiserver renewed its identity lease: {hosts}").trim_end_matches(": "),
+            "'kubectl lease apiservers' shows which are alive",
+        ),
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { ahead, by, of } = self;
+        match of {
+            Some(of) => write!(f, "{ahead} is {:.1}s ahead of {of}", by.as_secs_f64()),
+            None => write!(f, "{ahead} is at least {} ahead of the server", age(*by)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{super::rights::needs, *};
+    use super::{
+        super::{clocks::Clock, rights::needs},
+        *,
+    };
 
     fn well() -> Facts {
         Facts {
@@ -416,6 +475,7 @@ mod tests {
             offset: SignedDuration::ZERO,
             oddities: Vec::new(),
             identities: Ok((3, 3)),
+            clocks: Some(Ok(Clocks::Ahead(Vec::new()))),
             candidates: Ok(Some("v1beta1")),
             elector: Ok(Elector::Alive),
             priority: Ok(How::Pinned),
@@ -504,6 +564,56 @@ mod tests {
         let findings = facts.findings();
         let found = findings.iter().find(|finding| finding.check == "medik8s").unwrap();
         assert_eq!(found.message, "whether it is here cannot be found out: boom");
+    }
+
+    #[test]
+    fn clocks_of_kube_apiservers_are_judged_and_the_hosts_named() {
+        let clocks = |clocks: &[(&str, i64)]| -> Vec<Clock> {
+            let clock = |(host, ahead): &(&str, i64)| Clock {
+                host: (*host).to_owned(),
+                ahead: SignedDuration::from_millis(*ahead),
+            };
+            clocks.iter().map(clock).collect()
+        };
+        let measured = |all: &[(&str, i64)], unheard: &[&str]| {
+            let unheard = unheard.iter().map(|host| (*host).to_owned()).collect();
+            Ok(Clocks::Measured { clocks: clocks(all), unheard })
+        };
+        for (clocks, level, message) in [
+            (Ok(Clocks::Ahead(Vec::new())), Level::Ok, "none is seen to be ahead (--clocks measures them)"),
+            (
+                Ok(Clocks::Ahead(clocks(&[("cp-1", 2000), ("cp-2", 70_400)]))),
+                Level::Warn,
+                "cp-2 is at least 70s ahead of the server",
+            ),
+            (measured(&[("cp-1", 0), ("cp-2", 120)], &[]), Level::Ok, "2 differ by at most 0.1s"),
+            (
+                measured(&[("cp-1", 0), ("cp-2", 120)], &["cp-3", "cp-4"]),
+                Level::Ok,
+                "2 differ by at most 0.1s; not renewed meanwhile: cp-3, cp-4",
+            ),
+            (
+                measured(&[("cp-1", 40), ("cp-2", 20_000), ("cp-3", 3_000), ("cp-4", 0)], &[]),
+                Level::Warn,
+                "cp-2 is 20.0s ahead of cp-4, cp-3 is 3.0s ahead of cp-4",
+            ),
+            (measured(&[("cp-1", 9000)], &[]), Level::Ok, "only cp-1 renewed"),
+            (measured(&[], &["cp-1"]), Level::Warn, "no kube-apiserver renewed its identity lease: cp-1"),
+            (Err(Unseen::Forbidden), Level::Warn, "how they differ may not be seen"),
+        ] {
+            let facts = Facts { clocks: Some(clocks), ..well() };
+            let findings = facts.findings();
+            let found = findings.iter().find(|finding| finding.check == "apiserver clocks").unwrap();
+            assert_eq!((found.level, found.message.as_str()), (level, message));
+            assert_eq!(found.hint.is_some(), level != Level::Ok);
+            assert_eq!(!found.grants.is_empty(), message.contains("may not be seen"));
+            if message.contains("ahead of") {
+                let hint = found.hint.as_deref().unwrap();
+                assert!(hint.contains("through cp-2 a maintenance lease may be taken"), "{hint}");
+            }
+        }
+        let facts = Facts { clocks: None, ..well() };
+        assert!(facts.findings().iter().all(|finding| finding.check != "apiserver clocks"));
     }
 
     #[test]

@@ -1,35 +1,42 @@
-//! The guard of the prefix of administrators: an admission policy in the server, and its binding.
+//! The guard of node maintenance leases: admission policies in the server, and their bindings.
 
 use serde_json::Value;
 
 /// As it is meant to be applied.
 pub const MANIFEST: &str = include_str!("../../docs/guard.yaml");
-/// The policy's name.
-pub const NAME: &str = "kubectl-lease-maintenance";
+/// The names of its policies; their bindings have the same.
+pub const NAMES: [&str; 2] = ["kubectl-lease-maintenance", "kubectl-lease-maintenance-elections"];
 
-/// Whether a policy of the guard's name is the guard, and one of these bindings has it deny.
-pub fn is_in_force(policy: &Value, bindings: &[Value]) -> bool {
-    let meant = |kind: &str| {
-        MANIFEST
-            .split("\n---\n")
-            .filter_map(|document| serde_saphyr::from_str::<Value>(document).ok())
-            .find(|document| document["kind"] == kind)
-            .map(|document| document["spec"].clone())
-    };
-    let (Some(rule), Some(binding)) =
-        (meant("ValidatingAdmissionPolicy"), meant("ValidatingAdmissionPolicyBinding"))
-    else {
-        return false;
-    };
-    let denies = |bound: &Value| {
-        let mut spec = bound["spec"].clone();
-        // That it is told elsewhere too makes it no weaker.
-        if let Some(actions) = spec["validationActions"].as_array_mut() {
-            actions.retain(|action| action == "Deny");
-        }
-        is_as_meant(&binding, &spec)
-    };
-    is_as_meant(&rule, &policy["spec"]) && bindings.iter().any(denies)
+const POLICY: &str = "ValidatingAdmissionPolicy";
+const BINDING: &str = "ValidatingAdmissionPolicyBinding";
+
+/// Whether these policies and bindings are the whole guard: each policy of the manifest is there as it is
+/// meant, and has a binding that denies.
+pub fn is_in_force(policies: &[Value], bindings: &[Value]) -> bool {
+    NAMES.iter().all(|name| {
+        let meant = |kind: &str| {
+            documents()
+                .find(|document| document["kind"] == kind && document["metadata"]["name"] == *name)
+                .map(|document| document["spec"].clone())
+        };
+        let (Some(rule), Some(binding)) = (meant(POLICY), meant(BINDING)) else { return false };
+        let mut named = policies.iter().filter(|policy| policy["metadata"]["name"] == *name);
+        named.any(|policy| is_as_meant(&rule, &policy["spec"]))
+            && bindings.iter().any(|bound| is_as_meant(&binding, &denying(&bound["spec"])))
+    })
+}
+
+/// A binding without what else it does than deny: a warning or an audit record makes it no weaker.
+fn denying(spec: &Value) -> Value {
+    let mut spec = spec.clone();
+    if let Some(actions) = spec["validationActions"].as_array_mut() {
+        actions.retain(|action| action == "Deny");
+    }
+    spec
+}
+
+fn documents() -> impl Iterator<Item = Value> {
+    MANIFEST.split("\n---\n").filter_map(|document| serde_saphyr::from_str(document).ok())
 }
 
 /// Whether an object is as it is meant to be, but for what the server fills in.
@@ -66,56 +73,78 @@ mod tests {
 
     type Change = fn(&mut Value);
 
-    fn document(kind: &str) -> Value {
-        let documents = MANIFEST.split("\n---\n").map(|text| serde_saphyr::from_str::<Value>(text).unwrap());
-        documents.into_iter().find(|document| document["kind"] == kind).unwrap()
+    fn of_kind(kind: &str) -> Vec<Value> {
+        documents().filter(|document| document["kind"] == kind).collect()
+    }
+
+    #[test]
+    fn every_document_of_the_manifest_is_read_and_every_policy_known_by_name() {
+        assert_eq!(documents().count(), MANIFEST.matches("\nkind: ").count());
+        for kind in [POLICY, BINDING] {
+            let names: Vec<_> = of_kind(kind).iter().map(|it| it["metadata"]["name"].clone()).collect();
+            assert_eq!(names, NAMES, "{kind}");
+        }
     }
 
     #[test]
     fn the_guard_is_in_force_only_as_it_is_meant() {
-        let policy = || document("ValidatingAdmissionPolicy");
-        let binding = || document("ValidatingAdmissionPolicyBinding");
-        assert_eq!(policy()["metadata"]["name"], NAME);
-        assert!(is_in_force(&policy(), &[binding()]));
+        let (policies, bindings) = (|| of_kind(POLICY), || of_kind(BINDING));
+        assert!(is_in_force(&policies(), &bindings()));
         let other = json!({ "spec": { "policyName": "other", "validationActions": ["Deny"] } });
-        assert!(is_in_force(&policy(), &[other.clone(), binding()]));
-        let mut told = binding();
-        told["spec"]["validationActions"] = json!(["Deny", "Audit"]);
-        told["spec"]["matchResources"] = json!({ "matchPolicy": "Equivalent", "objectSelector": {} });
-        assert!(is_in_force(&policy(), &[told]));
-        assert!(!is_in_force(&policy(), &[]));
-        assert!(!is_in_force(&policy(), &[other]));
+        assert!(is_in_force(&policies(), &[std::slice::from_ref(&other), &bindings()].concat()));
+        assert!(!is_in_force(&policies(), &[]));
+        assert!(!is_in_force(&policies(), &[other]));
+        assert!(!is_in_force(&[], &bindings()));
 
         // What a server fills in.
-        let mut filled = policy();
-        filled["spec"]["matchConstraints"]["matchPolicy"] = "Equivalent".into();
-        filled["spec"]["matchConstraints"]["objectSelector"] = json!({});
-        filled["spec"]["matchConstraints"]["resourceRules"][0]["scope"] = "*".into();
-        assert!(is_in_force(&filled, &[binding()]));
+        let mut filled = policies();
+        for policy in &mut filled {
+            policy["spec"]["matchConstraints"]["matchPolicy"] = "Equivalent".into();
+            policy["spec"]["matchConstraints"]["objectSelector"] = json!({});
+            policy["spec"]["matchConstraints"]["resourceRules"][0]["scope"] = "*".into();
+        }
+        assert!(is_in_force(&filled, &bindings()));
 
         let weaker: &[Change] = &[
             |spec| spec["failurePolicy"] = "Ignore".into(),
             |spec| spec["validations"][0]["expression"] = "true".into(),
-            |spec| spec["matchConditions"] = json!([]),
+            |spec| spec["validations"] = json!([]),
+            |spec| spec["matchConditions"] = json!([{ "name": "never", "expression": "false" }]),
+            |spec| spec["variables"] = json!([{ "name": "reserved", "expression": "false" }]),
             |spec| spec["matchConstraints"]["objectSelector"] = json!({ "matchLabels": { "a": "b" } }),
             |spec| spec["matchConstraints"]["resourceRules"][0]["operations"] = json!(["CREATE"]),
+            |spec| spec["matchConstraints"]["resourceRules"][0]["resourceNames"] = json!(["a"]),
             |spec| {
                 spec["matchConstraints"]["excludeResourceRules"] = json!([{ "resources": ["leases"] }]);
             },
         ];
-        for change in weaker {
-            let mut policy = policy();
-            change(&mut policy["spec"]);
-            assert!(!is_in_force(&policy, &[binding()]), "{policy:#}");
-        }
         let narrower: &[Change] = &[
             |spec| spec["validationActions"] = json!(["Audit"]),
             |spec| spec["matchResources"] = json!({ "objectSelector": { "matchLabels": { "a": "b" } } }),
         ];
-        for change in narrower {
-            let mut binding = binding();
-            change(&mut binding["spec"]);
-            assert!(!is_in_force(&policy(), std::slice::from_ref(&binding)), "{binding:#}");
+        for n in 0..NAMES.len() {
+            let mut told = bindings();
+            told[n]["spec"]["validationActions"] = json!(["Deny", "Audit"]);
+            told[n]["spec"]["matchResources"] = json!({ "matchPolicy": "Equivalent", "objectSelector": {} });
+            assert!(is_in_force(&policies(), &told));
+            for change in weaker {
+                let mut policies = policies();
+                change(&mut policies[n]["spec"]);
+                assert!(!is_in_force(&policies, &bindings()), "{:#}", policies[n]);
+            }
+            for change in narrower {
+                let mut bindings = bindings();
+                change(&mut bindings[n]["spec"]);
+                assert!(!is_in_force(&policies(), &bindings), "{:#}", bindings[n]);
+            }
+            // All of them are needed, each under its own name.
+            let (mut fewer, mut unbound, mut renamed) = (policies(), bindings(), policies());
+            fewer.remove(n);
+            assert!(!is_in_force(&fewer, &bindings()));
+            unbound.remove(n);
+            assert!(!is_in_force(&policies(), &unbound));
+            renamed[n]["metadata"]["name"] = "other".into();
+            assert!(!is_in_force(&renamed, &bindings()));
         }
     }
 }

@@ -22,7 +22,8 @@ pub const NAMESPACE: &str = "kube-system";
 pub const LABEL: &str = "apiserver.kubernetes.io/identity";
 const LABEL_BEFORE_1_26: &str = "k8s.io/component";
 const NAME_PREFIX_BEFORE_1_26: &str = "kube-apiserver-";
-const COMPONENT: &str = "kube-apiserver";
+/// The value of that label.
+pub const COMPONENT: &str = "kube-apiserver";
 
 const HOST_NAME_LABEL: &str = "kubernetes.io/hostname";
 const PEER_ADDRESS_ANNOTATION: &str = "kubernetes.io/peer-advertise-address";

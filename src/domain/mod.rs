@@ -4,6 +4,7 @@
 //! table of cases beside it and none needs a cluster to be checked.
 
 pub mod candidate;
+pub mod clocks;
 pub mod deadline;
 pub mod diagnosis;
 pub mod duration;

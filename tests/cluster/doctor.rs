@@ -1,6 +1,9 @@
 //! What a cluster lacks and what a user may not do, and completion with names from the cluster.
 
-use std::process::Command;
+use std::{
+    process::Command,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use serde_json::Value;
 
@@ -8,14 +11,16 @@ use crate::{
     harness::{
         ControlPlane, Shape, User,
         components::{Components, Entrant, announce},
+        faults::{Fault, FaultProxy},
         random,
     },
+    identity_lease,
     plugin::{Outcome, Plugin, wait_for},
     shared,
 };
 
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
-const GUARD: &str = kubectl_lease::domain::guard::NAME;
+const GUARD: [&str; 2] = kubectl_lease::domain::guard::NAMES;
 
 fn findings(outcome: &Outcome) -> Vec<(String, String, String)> {
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
@@ -107,15 +112,19 @@ fn a_cluster_that_has_everything_is_well_and_its_guard_guards() {
 
     // A policy that nothing denies by guards nothing.
     let loose = r#"{"spec":{"validationActions":["Audit"]}}"#;
-    plane.kubectl(&["patch", "validatingadmissionpolicybinding", GUARD, "--type=merge", "-p", loose]);
-    let after = findings(&plugin.run(&["doctor", "-o", "json"]).expect(0));
-    let maintenance = after.iter().find(|(check, ..)| check == "maintenance").unwrap();
-    assert_eq!(maintenance.1, "warn");
-    assert!(maintenance.2.contains("do not rely on it"), "{maintenance:?}");
+    let denies = r#"{"spec":{"validationActions":["Deny"]}}"#;
+    for name in GUARD {
+        plane.kubectl(&["patch", "validatingadmissionpolicybinding", name, "--type=merge", "-p", loose]);
+        let after = findings(&plugin.run(&["doctor", "-o", "json"]).expect(0));
+        let maintenance = after.iter().find(|(check, ..)| check == "maintenance").unwrap();
+        assert_eq!(maintenance.1, "warn");
+        assert!(maintenance.2.contains("do not rely on it"), "{name}: {maintenance:?}");
+        plane.kubectl(&["patch", "validatingadmissionpolicybinding", name, "--type=merge", "-p", denies]);
+    }
     let exempt = r#"{"spec":{"matchConstraints":{"excludeResourceRules":[{"apiGroups":["*"],"apiVersions":["*"],"resources":["*"],"operations":["*"]}]}}}"#;
-    plane.kubectl(&["patch", "validatingadmissionpolicy", GUARD, "--type=merge", "-p", exempt]);
+    plane.kubectl(&["patch", "validatingadmissionpolicy", GUARD[0], "--type=merge", "-p", exempt]);
     let kinds = "validatingadmissionpolicy,validatingadmissionpolicybinding";
-    let away = ["delete", "--ignore-not-found", kinds, GUARD];
+    let away = ["delete", "--ignore-not-found", kinds, GUARD[0], GUARD[1]];
     plugin.run(&["doctor"]).expect(0).says(&format!("'kubectl {}'", away.join(" ")));
     plane.kubectl(&away);
     plane.kubectl(&["apply", "-f", guard.to_str().unwrap()]);
@@ -155,7 +164,7 @@ fn collector_is_refused(plane: &ControlPlane, other: &str) {
     assert!(leases().contains("baited"), "{}", leases());
 }
 
-fn manifest(plane: &ControlPlane, node: &str) -> String {
+pub fn manifest(plane: &ControlPlane, node: &str) -> String {
     let path = plane.folder.join(format!("{node}.json"));
     std::fs::write(&path, format!(r#"{{"apiVersion":"v1","kind":"Node","metadata":{{"name":"{node}"}}}}"#))
         .unwrap();
@@ -186,6 +195,103 @@ fn every_missing_right_is_named() {
     assert!(found.iter().all(|(_, level, _)| level != "fail"), "{found:#?}");
     let found = findings(&admin.run(&["doctor", "-o", "json", "-n", "nowhere"]).expect(0));
     assert!(found.iter().any(|(_, _, message)| message == "there is no namespace nowhere"), "{found:#?}");
+}
+
+/// An identity lease of a kube-apiserver that is none, until it is dropped.
+struct Pretender {
+    host: String,
+    lease: Value,
+}
+
+impl Pretender {
+    fn new(prefix: &str, ahead: i64) -> Self {
+        let (test, host) = (random(), format!("{prefix}-{}", random()));
+        let lease = identity_lease(&test, &host, &format!("{host}_1"), -ahead);
+        shared().apply(&lease);
+        Self { host, lease }
+    }
+
+    fn name(&self) -> &str {
+        self.lease["metadata"]["name"].as_str().unwrap()
+    }
+
+    /// Renews by a clock that is so much ahead.
+    fn renew(&self, ahead: i64) {
+        let time = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(ahead);
+        let patch = serde_json::json!({ "spec": { "renewTime": format!("{time:.6}") } }).to_string();
+        shared().kubectl(&["patch", "lease", self.name(), "-n", "kube-system", "--type=merge", "-p", &patch]);
+    }
+}
+
+impl Drop for Pretender {
+    fn drop(&mut self) {
+        shared().kubectl(&["delete", "lease", self.name(), "-n", "kube-system"]);
+    }
+}
+
+fn clocks(outcome: &Outcome) -> (String, String) {
+    let found = findings(outcome).into_iter().find(|(check, ..)| check == "apiserver clocks");
+    let (_, level, message) = found.unwrap();
+    (level, message)
+}
+
+/// One after the other: what one of them renews by another clock, the other would see.
+#[test]
+fn a_kube_apiserver_whose_clock_differs_is_named() {
+    let admin = Plugin::new(shared().kubeconfig(User::Admin, 0));
+    let json = ["doctor", "-o", "json"];
+    assert_eq!(clocks(&admin.run(&json).expect(0)).0, "ok");
+    {
+        let fast = Pretender::new("fast", 20);
+        let (level, message) = clocks(&admin.run(&json).expect(0));
+        assert_eq!(level, "warn", "{message}");
+        let seconds = message
+            .strip_prefix(&format!("{} is at least ", fast.host))
+            .and_then(|rest| rest.strip_suffix("s ahead of the server"))
+            .unwrap_or_else(|| panic!("{message}"));
+        assert!((10..=20).contains(&seconds.parse::<i32>().unwrap()), "{message}");
+        let words = format!("through {} a maintenance lease may be taken {seconds}s too early", fast.host);
+        admin.run(&["doctor"]).expect(0).says(words.split("taken").next().unwrap());
+    }
+
+    // The one that is asked may be the one that is behind.
+    let behind = FaultProxy::start(shared(), |_, _| Fault::Clock(-20));
+    let (level, message) = clocks(&Plugin::new(&behind.kubeconfig).run(&json).expect(0));
+    assert_eq!(level, "warn", "{message}");
+    assert!(["cp-1", "cp-2", "cp-3"].iter().all(|real| message.contains(real)), "{message}");
+
+    // A clock that is behind shows only when it renews.
+    let slow = Pretender::new("slow", -20);
+    assert_eq!(clocks(&admin.run(&json).expect(0)).0, "ok");
+    let done = AtomicBool::new(false);
+    let outcome = std::thread::scope(|scope| {
+        let renewing = scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                slow.renew(-20);
+                std::thread::sleep(std::time::Duration::from_millis(500));
+            }
+        });
+        let outcome = admin.run(&["doctor", "-o", "json", "--clocks"]);
+        done.store(true, Ordering::Relaxed);
+        renewing.join().unwrap();
+        outcome
+    });
+    let outcome = outcome.expect(0).says("waiting for a renewal of each kube-apiserver");
+    let (level, message) = clocks(&outcome);
+    assert_eq!(level, "warn", "{message}");
+    for real in ["cp-1", "cp-2", "cp-3"] {
+        let words = format!("{real} is ");
+        let (_, rest) = message.split_once(&words).unwrap_or_else(|| panic!("{real}: {message}"));
+        let (seconds, rest) = rest.split_once("s ahead of ").unwrap();
+        assert!((seconds.parse::<f64>().unwrap() - 20.0).abs() < 1.5, "{message}");
+        assert!(rest.starts_with(&slow.host), "{message}");
+    }
+    assert!(outcome.took < PATIENCE, "{:?}", outcome.took);
+
+    // Who may not watch is told so, and by which role they may.
+    let nobody = Plugin::new(shared().kubeconfig(User::Nobody, 0));
+    let (level, message) = clocks(&nobody.run(&["doctor", "-o", "json", "--clocks"]).expect(4));
+    assert_eq!((level.as_str(), message.as_str()), ("warn", "how they differ may not be seen"));
 }
 
 /// Whoever is acted as has no rights but those that a test gives.

@@ -16,6 +16,7 @@ mod candidates;
 mod connection;
 mod doctor;
 mod edges;
+mod guard;
 mod hold;
 mod leaders;
 mod maint;

@@ -91,14 +91,37 @@ fn maintain(plane: &ControlPlane, plugin: &Plugin) {
     wait_for(
         "the guard",
         Duration::from_secs(30),
-        || match reader.run(&["maint", "acquire", "node-1", "--admin"]).code {
-            0 => plugin.run(&["maint", "release", "node-1", "--admin", "--force"]).code != 0,
-            code => code == 7,
-        },
+        || reader.run(&["maint", "acquire", "node-1", "--admin", "--dry-run=server"]).code == 7,
         String::new,
     );
+    if plane.kubectl(&["api-versions"]).contains("coordination.k8s.io/v1alpha1") {
+        candidates_are_refused(plane);
+    }
     plugin.run(&["hold", "job", "--", "true"]).expect(0);
     plugin.run(&["hold", "job", "--", "false"]).expect(1);
+}
+
+/// The version of candidates is another here, and their strategies have another name.
+fn candidates_are_refused(plane: &ControlPlane) {
+    let candidate = plane.folder.join("candidate.json");
+    let text = json!({
+        "apiVersion": "coordination.k8s.io/v1alpha1", "kind": "LeaseCandidate",
+        "metadata": { "name": "node-1", "namespace": "kube-node-maintenance" },
+        "spec": { "leaseName": "node-1", "binaryVersion": "1.31.0", "emulationVersion": "1.31.0",
+            "preferredStrategies": ["OldestEmulationVersion"] },
+    });
+    std::fs::write(&candidate, text.to_string()).unwrap();
+    let create = || {
+        let output = std::process::Command::new(plane.assets.join("kubectl"))
+            .args(["create", "--dry-run=server", "-f"])
+            .arg(&candidate)
+            .env("KUBECONFIG", plane.kubeconfig(User::Admin, 0))
+            .output()
+            .unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let refused = || create().contains("no LeaseCandidate can be created");
+    wait_for("the guard against elections", Duration::from_secs(30), refused, create);
 }
 
 /// A pod that is stranded on a silent node is seen and deleted, and the node fenced.

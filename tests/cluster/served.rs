@@ -1,5 +1,7 @@
 //! What servers serve, asked through the library.
 
+use std::time::Duration;
+
 use kubectl_lease::{
     cli::Connection,
     cluster::{Cluster, config},
@@ -7,7 +9,7 @@ use kubectl_lease::{
 
 use crate::{
     harness::{ControlPlane, Shape, User},
-    plugin::Plugin,
+    plugin::{Plugin, wait_for},
     shared,
 };
 
@@ -59,6 +61,19 @@ fn where_features_are_off_the_plugin_says_so() {
     {
         assert!(doctor.stdout.contains(line), "{}", doctor.stdout);
     }
+    assert!(!doctor.stdout.contains("apiserver clocks"), "there are none to compare: {}", doctor.stdout);
+
+    // The guard does no harm where there are no candidates to refuse.
+    plane.kubectl(&["apply", "-f", concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guard.yaml")]);
+    plane.kubectl(&["create", "-f", &crate::doctor::manifest(&plane, "node-1")]);
+    let reader = Plugin::new(plane.kubeconfig(User::Reader, 0));
+    let refused = || reader.run(&["maint", "acquire", "node-1", "--admin", "--dry-run=server"]).code == 7;
+    wait_for("the guard", Duration::from_secs(30), refused, String::new);
+    reader.run(&["maint", "acquire", "node-1"]).expect(0);
+    reader.run(&["maint", "release", "node-1"]).expect(0);
+    let doctor = plugin.run(&["doctor"]).expect(0);
+    assert!(doctor.stdout.contains("and guarded: you may hold with --admin"), "{}", doctor.stdout);
+
     plugin.run(&["apiservers"]).expect(3).says("error: this cluster has no kube-apiserver identities").says(
         "hint: its kube-apiservers publish them unless started with --feature-gates=APIServerIdentity=false",
     );
