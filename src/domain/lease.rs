@@ -141,13 +141,13 @@ mod tests {
         let owned = |owners: serde_json::Value| -> Metadata {
             serde_json::from_value(serde_json::json!({ "name": "n", "ownerReferences": owners })).unwrap()
         };
-        let owner = |kind: &str, name: &str, uid: &str| serde_json::json!({ "apiVersion": "v1", "kind": kind, "name": name, "uid": uid });
+        let reference = |kind: &str, name: &str, uid: &str| serde_json::json!({ "apiVersion": "v1", "kind": kind, "name": name, "uid": uid });
         for (owners, earlier) in [
             (serde_json::json!([]), false),
-            (serde_json::json!([owner("Node", "n", "2")]), false),
-            (serde_json::json!([owner("Node", "n", "1")]), true),
-            (serde_json::json!([owner("Node", "m", "1")]), false),
-            (serde_json::json!([owner("ConfigMap", "n", "1")]), false),
+            (serde_json::json!([reference("Node", "n", "2")]), false),
+            (serde_json::json!([reference("Node", "n", "1")]), true),
+            (serde_json::json!([reference("Node", "m", "1")]), false),
+            (serde_json::json!([reference("ConfigMap", "n", "1")]), false),
         ] {
             assert_eq!(owned(owners.clone()).belongs_to_predecessor_of(&node), earlier, "{owners}");
         }

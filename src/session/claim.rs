@@ -353,7 +353,7 @@ impl Claim {
                     None | Some((Source::Medik8s, _)) => {}
                     Some((Source::Own, Event::Failed(error))) if !error.is_transient() => return Err(error),
                     Some((Source::Own, Event::Failed(error) | Event::Lost(error))) => {
-                        lost = Some(error.to_string())
+                        lost = Some(error.to_string());
                     }
                     Some((Source::Own, Event::Snapshot(leases))) => {
                         lost = None;

@@ -678,9 +678,15 @@ fn a_living_node_is_not_fenced_and_a_dead_one_is_emptied_and_restored() {
         .says("node.kubernetes.io/out-of-service=nodeshutdown:NoExecute");
     assert_eq!(spec(), before, "exactly as it was");
     plugin().run(&["fence", &dead, "--undo"]).expect(0);
+}
 
-    // The lease of a user who holds the node already is adopted, so that it is kept meanwhile, and
-    // given back.
+#[test]
+fn fencing_keeps_the_lease_that_its_user_holds_already_and_gives_it_back() {
+    let dead = silent_node();
+    let lease = |path: &str| {
+        let path = format!("jsonpath={path}");
+        shared().kubectl(&["get", "lease", &dead, "-n", "kube-node-maintenance", "-o", &path])
+    };
     plugin().run(&["maint", "acquire", &dead]).expect(0);
     let (holder, renewed) = (lease("{.spec.holderIdentity}"), lease("{.spec.renewTime}"));
     let kept = FaultProxy::start(shared(), {

@@ -155,7 +155,7 @@ fn a_watchdog_that_is_killed_as_it_starts_the_command_leaves_nothing() {
     for _ in 0..8 {
         let script = format!("exec >>{}; {FAMILY}", family.display());
         let args = ["hold", &name, "-n", "default", "-d", "3s", "--", "sh", "-c", &script];
-        let mut running = plugin().start(&args);
+        let running = plugin().start(&args);
         let end = Instant::now() + SOON;
         let dog = loop {
             if let [dog] = children(running.id())[..] {

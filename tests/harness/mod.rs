@@ -260,7 +260,7 @@ impl ControlPlane {
         let bind = |kind: &str, namespace: Option<&str>, role_kind: &str, role: &str| {
             bind_to("reader", kind, namespace, role_kind, role)
         };
-        let blind = serde_json::json!({
+        let sightless = serde_json::json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
             "metadata": { "name": "blind" },
             "rules": [
@@ -269,7 +269,7 @@ impl ControlPlane {
             ],
         });
         self.apply(&serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": [
-            blind,
+            sightless,
             bind_to("blind", "ClusterRoleBinding", None, "ClusterRole", "blind"),
             bind("RoleBinding", Some("kube-system"), "Role", "kubectl-lease-apiservers"),
             bind("RoleBinding", Some("kube-node-maintenance"), "Role", "kubectl-lease-maint"),

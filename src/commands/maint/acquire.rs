@@ -172,7 +172,7 @@ pub async fn take_all(
         if let Some(limit) = wait.wait {
             let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
             for known in claims {
-                let took = take_or_wait(known, deadline, &taken, cluster, printer).await?;
+                let took = Box::pin(take_or_wait(known, deadline, &taken, cluster, printer)).await?;
                 taken.borrow_mut().push(took);
                 progress.one_done();
             }
@@ -221,15 +221,15 @@ pub async fn take_all(
         }
     };
     drop(progress);
+    let mut taken = taken.into_inner();
     let outcome = match outcome {
-        Ok(()) => settle(claims, &taken.borrow(), cluster).await,
+        Ok(()) => settle(claims, &taken, cluster).await,
         outcome => outcome,
     };
     if let Err(error) = outcome {
         undo(claims, cluster, printer).await;
         return Err(error);
     }
-    let mut taken = taken.into_inner();
     taken.sort_by(|(a, _), (b, _)| a.at.name.cmp(&b.at.name));
     Ok(taken)
 }

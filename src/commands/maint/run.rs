@@ -12,7 +12,7 @@ use crate::{
     error::{Error, Result},
     exit::ExitCode,
     output::Printer,
-    session::Held,
+    session::{Held, Released, within},
 };
 
 pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
@@ -69,15 +69,18 @@ pub async fn under(
     }
     let writing = Writing::default();
     let released = futures::future::join_all(held.iter().map(|held| held.release(cluster, &writing)));
-    let failures: Vec<String> = tokio::select! {
-        released = tokio::time::timeout(RELEASE, released) => match released {
-            Ok(outcomes) => outcomes.into_iter().filter_map(|outcome| outcome.err().map(|error| error.to_string())).collect(),
-            Err(_) => vec!["the server does not answer".to_owned()],
+    let failure = tokio::select! {
+        released = within(RELEASE, async { Ok(released.await) }) => match released {
+            Ok(outcomes) => {
+                tell_released(held, outcomes, printer);
+                None
+            }
+            Err(error) => Some(error.to_string()),
         },
-        _ = crate::commands::interrupted() => vec!["interrupted".to_owned()],
+        _ = crate::commands::interrupted() => Some("interrupted".to_owned()),
     };
-    for failure in failures {
-        printer.warn(&format!("not released, it will expire: {failure}"));
+    if let Some(why) = failure {
+        printer.warn(&format!("not released, it will expire: {why}"));
     }
     match ended? {
         Ended::Code(code) => Ok(ExitCode::Child(code)),
@@ -92,6 +95,24 @@ pub async fn under(
         }
         // It was answered above.
         Ended::Survived { .. } => Ok(ExitCode::NotEnded),
+    }
+}
+
+/// What became of the leases, where it is not simply that they were released.
+#[cfg(unix)]
+fn tell_released(held: &[Held], outcomes: Vec<Result<Released>>, printer: &mut Printer) {
+    for (held, outcome) in held.iter().zip(outcomes) {
+        let name = &held.at.name;
+        match outcome {
+            // Who has it then was the reason for the end of the command, or comes after it.
+            Ok(Released::Yes | Released::NotOurs) => {}
+            Ok(Released::PutBack) => printer.note(&format!("{name} is held as before the command")),
+            Ok(Released::Shared) => printer.warn(&format!(
+                "{name} is not released: another process of '{}' has renewed it meanwhile",
+                held.who
+            )),
+            Err(error) => printer.warn(&format!("{name} is not released, it will expire: {error}")),
+        }
     }
 }
 
