@@ -278,7 +278,7 @@ fn what_the_command_leaves_behind_is_gone_before_the_lease_is_released() {
     });
     let go = file();
     // Deaf to everything that can be ignored.
-    let stay = "trap '' TERM HUP INT; echo $$; sleep 600; sleep 600";
+    let stay = "trap '' TERM HUP INT; echo $$; exec sleep 600";
     let script = format!(
         "sh -c \"$STAY\" & setsid sh -c \"$STAY\" & sh -c 'setsid sh -c \"$STAY\" & '; \
          until [ -e {} ]; do sleep 0.02; done; exit 0",
@@ -288,8 +288,9 @@ fn what_the_command_leaves_behind_is_gone_before_the_lease_is_released() {
     let mut running = plugin.start(&["hold", &name, "-n", "default", "-d", "1h", "--", "sh", "-c", &script]);
     *left.lock().unwrap() = printed(&running, 3);
     fs::write(go, "").unwrap();
-    assert_eq!(running.wait(), 0, "{}", running.stderr());
+    let code = running.wait();
     all_gone(&left.lock().unwrap(), Duration::ZERO);
+    assert_eq!(code, 0, "{}", running.stderr());
     assert!(!over.load(Ordering::SeqCst), "released while something ran");
     assert_eq!(holder(&name), "");
 }

@@ -144,9 +144,14 @@ impl Gathered {
         String::from_utf8_lossy(&self.bytes()).into_owned()
     }
 
+    /// Reads to the end, which comes when the last process has closed it; but what was left running
+    /// is not waited for.
     fn finish(&mut self) {
+        let deadline = Instant::now() + Duration::from_secs(5);
         if let Some(reader) = self.1.take() {
-            reader.join().unwrap();
+            while !reader.is_finished() && Instant::now() < deadline {
+                thread::sleep(Duration::from_millis(1));
+            }
         }
     }
 }
