@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::maint::{
     blocked, holding,
     run::{term, under},
-    undo, who,
+    take_by, undo, who,
 };
 use crate::{
     cli::Hold,
@@ -82,14 +82,14 @@ async fn take(
     printer: &mut Printer,
 ) -> Result<Held> {
     let waits = args.wait.wait.is_some();
-    let (obstacle, lease) = match claim.take(cluster, lease).await {
+    let deadline = args.wait.wait.flatten().and_then(|limit| Instant::now().checked_add(limit));
+    let (obstacle, lease) = match take_by(claim, lease, deadline, cluster).await {
         Ok(Took::Yes(held, _)) => return Ok(held),
         Ok(Took::No(obstacle, lease)) => (Some(obstacle), lease),
         Err(error) if waits && error.is_transient() => (None, None),
         Err(error) => return Err(error),
     };
-    if let Some(limit) = args.wait.wait {
-        let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+    if waits {
         return wait_for(claim, deadline, cluster, printer).await.map(|(held, _)| held);
     }
     let lease = lease.as_ref().map(|lease| &*lease.value);

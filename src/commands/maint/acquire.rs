@@ -248,17 +248,28 @@ async fn settle(claims: &[Known], taken: &[(Held, Standing)], cluster: &Cluster)
         .collect();
     let nodes: Vec<Metadata> = match &new[..] {
         [] => return Ok(()),
-        [(claim, _)] if claim.node.is_some() => match cluster.node(&claim.at.name).await {
+        [(claim, _)] => match persistently(|| cluster.node(&claim.at.name)).await {
             Err(error) if error.is_not_found() => Vec::new(),
             node => vec![node?],
         },
-        _ => cluster.nodes(None).await?,
+        _ => persistently(|| cluster.nodes(None)).await?,
     };
     let nodes: BTreeMap<&str, &Metadata> = nodes.iter().map(|node| (node.name.as_str(), node)).collect();
     for (claim, held) in new {
         claim.settle(cluster, held, nodes.get(claim.at.name.as_str()).copied()).await?;
     }
     Ok(())
+}
+
+/// A read that what was taken depends on: an outage of a few seconds is no reason to give it up.
+async fn persistently<T, F: Future<Output = Result<T>>>(read: impl Fn() -> F) -> Result<T> {
+    for _ in 0..5 {
+        match read().await {
+            Err(error) if error.is_transient() => tokio::time::sleep(Duration::from_millis(500)).await,
+            outcome => return outcome,
+        }
+    }
+    read().await
 }
 
 /// Takes the next lease, waiting for it if need be; those taken before are kept meanwhile.
@@ -271,7 +282,7 @@ async fn take_or_wait(
 ) -> Result<(Held, Standing)> {
     let taking = async {
         if !claim.waits {
-            match claim.take(cluster, lease.clone()).await {
+            match take_by(claim, lease.clone(), deadline, cluster).await {
                 Ok(Took::Yes(held, before)) => return Ok((held, before)),
                 Ok(Took::No(..)) => {}
                 Err(error) if error.is_transient() => {}
@@ -291,6 +302,21 @@ async fn take_or_wait(
             Err(Error::LostRace { message: format!("while waiting for {}: {lost}", claim.at.name) })
         }
     }
+}
+
+/// Takes a lease, if that is done in time; otherwise what was written has to be withdrawn.
+pub async fn take_by(
+    claim: &Claim,
+    lease: Option<Object<Lease>>,
+    deadline: Option<Instant>,
+    cluster: &Cluster,
+) -> Result<Took> {
+    let taking = claim.take(cluster, lease);
+    let Some(deadline) = deadline else { return taking.await };
+    let late = |_| Error::TimedOut {
+        message: format!("{} could not be taken in time: the server is slow to answer", claim.at.name),
+    };
+    timeout_at(deadline, taking).await.map_err(late)?
 }
 
 /// Releases, or puts back, what these claims have written last. Ctrl-C leaves the rest.
