@@ -87,8 +87,11 @@ fn printed(running: &Running, count: usize) -> Vec<u32> {
 fn all_gone(processes: &[u32], within: Duration) {
     let begun = Instant::now();
     let mut left = processes.to_vec();
-    while !left.is_empty() && begun.elapsed() <= within {
+    loop {
         left.retain(|process| runs(*process));
+        if left.is_empty() || begun.elapsed() >= within {
+            break;
+        }
         std::thread::sleep(Duration::from_millis(10));
     }
     if !left.is_empty() {
@@ -173,6 +176,39 @@ fn a_watchdog_that_is_killed_as_it_starts_the_command_leaves_nothing() {
     all_gone(&family.lines().map(|line| line.parse().unwrap()).collect::<Vec<_>>(), Duration::ZERO);
 }
 
+/// The watchdog alone: a renewal that it hears of when SIGTERM was sent, as from a plugin that was
+/// stopped meanwhile.
+#[test]
+fn a_renewal_that_comes_after_sigterm_does_not_let_the_command_go_on() {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    let told = file();
+    let script = format!("trap 'touch {}' TERM; while :; do sleep 0.02; done", told.display());
+    let mut dog = Command::new("sh")
+        .args(["-c", "exec \"$0\" __watchdog 3 4 3 3<&0 4>&1 </dev/null >/dev/null", BINARY])
+        .envs([("KUBECTL_LEASE_COMMAND_0", "sh"), ("KUBECTL_LEASE_COMMAND_1", "-c")])
+        .env("KUBECTL_LEASE_COMMAND_2", script)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut orders = dog.stdin.take().unwrap();
+    let mut reports = BufReader::new(dog.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut valid = |terminate: u64, kill: u64| {
+        let now = kubectl_lease::clock::BootInstant::now().to_millis();
+        writeln!(orders, "valid {} {}", now + terminate, now + kill).unwrap();
+    };
+    valid(1000, 2000);
+    let started = reports.next().unwrap();
+    let command: u32 = started.strip_prefix("started ").unwrap().parse().unwrap();
+    wait_for("it is told to end", SOON, || told.exists(), String::new);
+    let begun = Instant::now();
+    valid(20_000, 30_000);
+    assert_eq!(reports.next().as_deref(), Some("expired"));
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    all_gone(&[command], Duration::ZERO);
+    dog.wait().unwrap();
+}
+
 /// As systemd does, which stops a service by a signal to every process of its control group.
 #[test]
 fn a_signal_to_every_process_leaves_the_command_its_time_to_end() {
@@ -214,14 +250,18 @@ fn the_command_finds_the_signals_as_the_plugin_found_them() {
         let line = text.lines().find_map(|line| line.strip_prefix(which)).unwrap();
         u64::from_str_radix(line.trim_start_matches(':').trim(), 16).unwrap()
     };
-    let show = "grep Sig /proc/self/status; exit 5";
-    for (trap, ignored) in [("", 0), ("trap '' HUP INT QUIT CHLD;", 0b111)] {
-        let hold = shell_line(&[BINARY, "hold", &name, "-n", "default", "--", "sh", "-c", show]);
-        let mut running = plugin().start_by("sh", &["-c", &format!("{trap} exec {hold}")]);
-        assert_eq!(running.wait(), 5, "{}", running.stderr());
+    // (Not by a shell: some unblock everything.)
+    for (ignore, ignored) in [(None, 0), (Some("--ignore-signal=HUP,INT,QUIT,CHLD"), 0b111)] {
+        let hold = |command: &[&str]| {
+            let args = [BINARY, "hold", &name, "-n", "default", "--"];
+            plugin().start_by("env", &[ignore.as_slice(), &args, command].concat())
+        };
+        let mut running = hold(&["grep", "Sig", "/proc/self/status"]);
+        assert_eq!(running.wait(), 0, "{}", running.stderr());
         let shown = running.stdout();
         assert_eq!(mask(&shown, "SigBlk"), 0, "{shown}");
-        assert_eq!(mask(&shown, "SigIgn") & 0xffff, ignored, "{trap}: {shown}");
+        assert_eq!(mask(&shown, "SigIgn") & 0x1_ffff, ignored, "{ignore:?}: {shown}");
+        assert_eq!(hold(&["sh", "-c", "exit 5"]).wait(), 5, "{ignore:?}");
     }
 }
 

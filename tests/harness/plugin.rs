@@ -51,8 +51,24 @@ impl Outcome {
     }
 }
 
+/// What this process was started to ignore, as in the background of a script, the plugin would ignore
+/// too. A process that listens to a signal starts others with its default.
+fn ignore_no_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let _context = runtime.enter();
+        let kinds = [SignalKind::hangup(), SignalKind::interrupt(), SignalKind::quit()];
+        for kind in kinds.into_iter().filter(|kind| kubectl_lease::signals::is_ignored(*kind)) {
+            drop(signal(kind).unwrap());
+        }
+    });
+}
+
 impl Plugin {
     pub fn new(kubeconfig: impl AsRef<Path>) -> Self {
+        ignore_no_signal();
         Self { kubeconfig: kubeconfig.as_ref().to_owned(), environment: Vec::new() }
     }
 
