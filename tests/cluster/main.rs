@@ -15,6 +15,7 @@ mod apiservers;
 mod candidates;
 mod connection;
 mod doctor;
+mod history;
 mod hold;
 mod leaders;
 mod maint;

@@ -9,8 +9,11 @@ package main
 //	{"kind":"run","seed":"7","late":12000000000,"own_code":40}
 //	    late      how long a request may be on its way after its process has ended
 //	    own_code  the exit code of a command that ended by itself under a lease
+//	    watched   a watch saw every version of every lease: the holders that it saw there are all
 //	{"kind":"command","id":1,"worker":3,"verb":"acquire","leases":["node-1"],"holder":"w3",…,"code":0}
-//	    one invocation of the plugin: acquire, renew, release, force-release, run or hold
+//	    one invocation of the plugin: acquire, renew, release, force-release, run or hold;
+//	    "seen" has those of its leases in which its holder was seen, "shared" is for a holder's name
+//	    that other processes use too
 //	{"kind":"beat","id":1,"time":…,"tokens":["17"],"fencing":true}
 //	    the command under the leases of invocation 1 lived at that time, and had these tokens:
 //	    KUBECTL_LEASE_TOKEN if fencing, else KUBECTL_LEASE_TRANSITIONS
@@ -24,7 +27,7 @@ package main
 // Exit codes. Few of them prove that nothing was done: 4 (held by another), 3 of `renew` (not held)
 // and 6 of `release` (an administrator's). All others than 0 leave open what was done, and when: the
 // answer to a write may have been lost, the write may still be on its way, and the rollback may have
-// failed.
+// failed. But a holder that a watch of the lease has never seen there has acquired nothing.
 //
 // One invocation may take a lease more than once: its first write is done without an answer, the lease
 // expires or is taken away before the invocation looks again, and it takes it anew. Where it ran
@@ -42,6 +45,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"strconv"
 
@@ -54,6 +58,7 @@ type record struct {
 	Seed    string `json:"seed,omitempty"`
 	Late    int64  `json:"late,omitempty"`
 	OwnCode int    `json:"own_code,omitempty"`
+	Watched bool   `json:"watched,omitempty"`
 
 	Id       int      `json:"id,omitempty"`
 	Worker   int      `json:"worker,omitempty"`
@@ -71,8 +76,10 @@ type record struct {
 	Code   int    `json:"code,omitempty"`
 	Signal string `json:"signal,omitempty"`
 	// The plugin warned that it could not release the lease.
-	Unreleased bool   `json:"unreleased,omitempty"`
-	Said       string `json:"said,omitempty"`
+	Unreleased bool     `json:"unreleased,omitempty"`
+	Seen       []string `json:"seen,omitempty"`
+	Shared     bool     `json:"shared,omitempty"`
+	Said       string   `json:"said,omitempty"`
 
 	Time    int64    `json:"time,omitempty"`
 	Tokens  []string `json:"tokens,omitempty"`
@@ -184,7 +191,10 @@ func (h *history) actions() (map[string][]action, error) {
 				return nil, err
 			}
 			for _, a := range actions {
-				add(a)
+				// What was never seen there was never done.
+				if !a.maybe || a.kind != acquire || !h.unseen(c, lease) {
+					add(a)
+				}
 			}
 		}
 	}
@@ -204,6 +214,11 @@ func (h *history) actions() (map[string][]action, error) {
 		}
 	}
 	return leases, nil
+}
+
+// unseen tells whether it is known that the holder of an invocation never had the lease.
+func (h *history) unseen(c *invocation, lease string) bool {
+	return h.run.Watched && !c.Shared && !slices.Contains(c.Seen, lease)
 }
 
 // landed is when a removal was done at the latest.
@@ -339,7 +354,7 @@ func (h *history) ghosts(c *invocation, lease string, base action) []action {
 	}
 	for _, other := range h.commands {
 		overlaps := other.Call <= base.ret && base.call <= other.Return+h.run.Late
-		if other.Verb == "release" && other.Holder == c.Holder && overlaps && has(other.Leases, lease) {
+		if other.Verb == "release" && other.Holder == c.Holder && overlaps && slices.Contains(other.Leases, lease) {
 			count++
 		}
 	}
@@ -353,26 +368,31 @@ func (h *history) ghosts(c *invocation, lease string, base action) []action {
 	return actions
 }
 
-func has(all []string, one string) bool {
-	for _, it := range all {
-		if it == one {
-			return true
-		}
-	}
-	return false
-}
-
-// operations is the same for porcupine.
-func (h *history) operations(actions []action) []porcupine.Operation {
-	var operations []porcupine.Operation
+// operations gives porcupine the actions whose outcome is known, and the model the others.
+func (h *history) operations(actions []action) (operations []porcupine.Operation, maybes []action) {
 	for _, a := range actions {
+		if a.maybe {
+			maybes = append(maybes, a)
+			continue
+		}
 		client := 0
 		if c := h.commands[a.id]; c != nil {
 			client = c.Worker
 		}
 		operations = append(operations, porcupine.Operation{ClientId: client, Input: a, Call: a.call, Return: a.ret})
 	}
-	return operations
+	return operations, maybes
+}
+
+// pretended are the acquisitions that were told of, but never seen.
+func (h *history) pretended(actions []action) []action {
+	var pretended []action
+	for _, a := range actions {
+		if a.kind == acquire && !a.maybe && h.unseen(h.commands[a.id], a.lease) {
+			pretended = append(pretended, a)
+		}
+	}
+	return pretended
 }
 
 // tokens checks that of two terms of a lease the later has the greater token.

@@ -13,8 +13,8 @@ package main
 //	        the writer's clock may be behind. An administrator's lease has none.
 //	writer  the invocation that began this term, while nothing else has written since: what it began
 //	        it may undo.
-//	floor   an instant that has passed: that of the last takeover by expiry. Steps have no time of
-//	        their own, but an operation that returned before the floor cannot come after it.
+//	floor   an instant that has passed: the latest call so far, or that of a takeover by expiry. An
+//	        operation that returned before the floor cannot come after it.
 //
 // Time. There is one clock, the machine's, in nanoseconds. An operation takes effect at one instant
 // between its call and its return; porcupine looks for an order of these instants that explains every
@@ -41,12 +41,20 @@ package main
 //	beat        the command under the lease lives: the lease is that process's.
 //	renewed     a renewal by a process was seen in the lease: it is that process's, and until grows.
 //
-// An operation whose outcome is not known may have been done or not, and may be done after its process
-// has ended: each step has both outcomes, and its return is as much later as a request may be on its
-// way (see history.go).
+// An operation whose outcome is not known may have been done or not, at any instant between its call and
+// the last instant at which a request of it can arrive (see history.go). To search for that instant
+// would take porcupine forever, so it is not given these operations. Instead, what porcupine calls
+// the state is everything that the lease may be, and before every step whatever may have been done by
+// then is added. A possibility that allows nothing that another does not allow too is dropped; few
+// remain. (That such an operation is done only once is not kept in mind: it would take more time
+// than it is worth.)
 
 import (
+	"cmp"
 	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -97,8 +105,6 @@ type state struct {
 	floor  int64
 }
 
-var free = state{}
-
 func (s state) String() string {
 	if s.holder == "" {
 		return "free"
@@ -114,65 +120,47 @@ func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 // freed is the lease without its holder.
 func (s state) freed() state { return state{floor: s.floor} }
 
-// step gives the states in which an action can leave a lease; none where it is not legal.
-func step(s state, a action) []state {
+// step gives the state in which an action leaves a lease, if it is legal.
+func step(s state, a action) (next state, legal bool) {
+	s.floor = max(s.floor, a.call)
 	if a.ret < s.floor {
-		return nil
+		return s, false
 	}
-	var next []state
 	switch a.kind {
 	case acquire:
-		next = acquired(s, a)
+		return acquired(s, a)
 	case held:
-		if s.holder != "" && !a.mine(s) {
-			next = []state{s}
-		}
+		return s, s.holder != "" && !a.mine(s)
 	case notHeld:
-		if s.holder == "" {
-			next = []state{s}
-		}
+		return s, s.holder == ""
 	case release:
-		if s.holder == "" || a.mine(s) {
-			next = []state{s.freed()}
-		}
+		return s.freed(), s.holder == "" || a.mine(s)
 	case adminHeld:
-		if s.admin {
-			next = []state{s}
-		}
+		return s, s.admin
 	case end:
 		if a.mine(s) {
-			next = []state{s.freed()}
-		} else {
-			next = []state{s}
+			s = s.freed()
 		}
+		return s, true
 	case undo:
 		if s.holder != "" && s.writer == a.id {
-			next = []state{s.freed()}
-		} else {
-			next = []state{s}
+			s = s.freed()
 		}
+		return s, true
 	case takeAway:
-		if !a.spares || !s.admin {
-			next = []state{s.freed()}
-		}
+		return s.freed(), !a.spares || !s.admin
 	case beat:
-		if a.mine(s) {
-			next = []state{s}
-		}
+		return s, a.mine(s)
 	case renewed:
-		if a.mine(s) {
-			s.until = max(s.until, a.until)
-			s.writer = 0
-			next = []state{s}
-		}
+		legal := a.mine(s)
+		s.until = max(s.until, a.until)
+		s.writer = 0
+		return s, legal
 	}
-	if a.maybe {
-		next = append(next, s)
-	}
-	return next
+	panic(a.kind)
 }
 
-func acquired(s state, a action) []state {
+func acquired(s state, a action) (state, bool) {
 	floor := s.floor
 	began := true
 	switch {
@@ -181,44 +169,113 @@ func acquired(s state, a action) []state {
 		// Whoever was told that they hold it may count on it until it expires.
 		began = a.ret >= s.until && !s.admin
 	case s.admin:
-		return nil
+		return s, false
 	default:
 		expired := s.until - a.ahead
 		if a.ret < expired {
-			return nil
+			return s, false
 		}
 		floor = max(floor, expired)
 	}
 	next := state{holder: a.holder, admin: a.admin(), floor: floor}
 	if !next.admin {
-		next.until = max(floor, a.call) + a.lasts
+		next.until = floor + a.lasts
 	}
 	if began && a.maybe {
 		next.writer = a.id
 	}
-	return []state{next}
+	return next, true
 }
 
-func model() porcupine.Model {
-	nondeterministic := porcupine.NondeterministicModel{
-		Init: func() []interface{} { return []interface{}{free} },
-		Step: func(s, input, _ interface{}) []interface{} {
-			var next []interface{}
-			for _, one := range step(s.(state), input.(action)) {
-				next = append(next, one)
+// allows tells whether whatever can follow upon another state can follow upon this one.
+func (s state) allows(other state) bool {
+	return s.holder == other.holder && s.admin == other.admin && s.until <= other.until && s.floor <= other.floor &&
+		(s.writer == other.writer || other.writer == 0)
+}
+
+// A world is all that a lease may be, sorted.
+type world []state
+
+func newWorld() world { return world{{}} }
+
+func (w world) hash() uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	for _, s := range w {
+		maphash.WriteComparable(&h, s)
+	}
+	return h.Sum64()
+}
+
+var seed = maphash.MakeSeed()
+
+func (w world) String() string {
+	var words []string
+	for _, s := range w {
+		words = append(words, s.String())
+	}
+	return strings.Join(words, ", or ")
+}
+
+func compare(a, b state) int {
+	return cmp.Or(
+		cmp.Compare(a.holder, b.holder), cmp.Compare(a.until, b.until), cmp.Compare(a.floor, b.floor),
+		cmp.Compare(a.writer, b.writer))
+}
+
+// add adds a state, unless there is one that allows as much; whether it did.
+func (w *world) add(one state) bool {
+	for _, s := range *w {
+		if s.allows(one) {
+			return false
+		}
+	}
+	*w = append(slices.DeleteFunc(*w, one.allows), one)
+	return true
+}
+
+// by adds whatever may have been done by an instant of what may have been done at all.
+func (w world) by(instant int64, maybes []action) world {
+	all := slices.Clone(w)
+	for fresh := w; len(fresh) > 0; {
+		var found world
+		for _, s := range fresh {
+			for _, a := range maybes {
+				if next, legal := step(s, a); legal && next.floor <= instant && all.add(next) {
+					found = append(found, next)
+				}
 			}
-			return next
-		},
-		DescribeOperation: func(input, _ interface{}) string { return input.(action).String() },
-		DescribeState:     func(s interface{}) string { return s.(state).String() },
+		}
+		fresh = found
 	}
-	return nondeterministic.ToModel()
+	return all
 }
 
-func (a action) String() string {
-	text := fmt.Sprintf("%s by %s (%d)", a.kind, a.holder, a.id)
-	if a.maybe {
-		text += "?"
+// next gives what the lease may be after an action; nothing if the action is not legal.
+func (w world) next(a action, maybes []action) world {
+	var after world
+	for _, s := range w.by(a.ret, maybes) {
+		if next, legal := step(s, a); legal {
+			after.add(next)
+		}
 	}
-	return text
+	slices.SortFunc(after, compare)
+	return after
 }
+
+// model is the model of a lease to which these actions may have been done beside those of the history.
+func model(maybes []action) porcupine.Model {
+	return porcupine.Model{
+		Init: func() interface{} { return newWorld() },
+		Step: func(w, input, _ interface{}) (bool, interface{}) {
+			next := w.(world).next(input.(action), maybes)
+			return len(next) > 0, next
+		},
+		Equal:             func(a, b interface{}) bool { return slices.Equal(a.(world), b.(world)) },
+		Hash:              func(w interface{}) uint64 { return w.(world).hash() },
+		DescribeOperation: func(input, _ interface{}) string { return input.(action).String() },
+		DescribeState:     func(w interface{}) string { return w.(world).String() },
+	}
+}
+
+func (a action) String() string { return fmt.Sprintf("%s by %s (%d)", a.kind, a.holder, a.id) }
