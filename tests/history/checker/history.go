@@ -12,7 +12,7 @@ package main
 //	    watched   a watch saw every version of every lease: the holders that it saw there are all
 //	{"kind":"command","id":1,"worker":3,"verb":"acquire","leases":["node-1"],"holder":"w3",…,"code":0}
 //	    one invocation of the plugin: acquire, renew, release, force-release, run or hold;
-//	    "seen" has those of its leases in which its holder was seen, "shared" is for a holder's name
+//	    "seen" has how many terms of its holder were seen, by lease; "shared" is for a holder's name
 //	    that other processes use too
 //	{"kind":"beat","id":1,"time":…,"tokens":["17"],"fencing":true}
 //	    the command under the leases of invocation 1 lived at that time, and had these tokens:
@@ -27,12 +27,12 @@ package main
 // Exit codes. Few of them prove that nothing was done: 4 (held by another), 3 of `renew` (not held)
 // and 6 of `release` (an administrator's). All others than 0 leave open what was done, and when: the
 // answer to a write may have been lost, the write may still be on its way, and the rollback may have
-// failed. But a holder that a watch of the lease has never seen there has acquired nothing.
+// failed. But a holder of whom a watch of the lease has never seen a term there has acquired nothing.
 //
 // One invocation may take a lease more than once: its first write is done without an answer, the lease
 // expires or is taken away before the invocation looks again, and it takes it anew. Where it ran
 // long enough for that, or a third party was at the lease meanwhile, the history gets an attempt and
-// an undo more for it ("ghosts").
+// an undo more for it ("ghosts"), unless the watch saw but one term of its holder.
 //
 // After a removal the command under the lease may live on until the lease that it had would have
 // expired (it is ended within two seconds where the plugin may watch and the server answers, but that
@@ -45,6 +45,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"sort"
 	"strconv"
@@ -76,10 +77,10 @@ type record struct {
 	Code   int    `json:"code,omitempty"`
 	Signal string `json:"signal,omitempty"`
 	// The plugin warned that it could not release the lease.
-	Unreleased bool     `json:"unreleased,omitempty"`
-	Seen       []string `json:"seen,omitempty"`
-	Shared     bool     `json:"shared,omitempty"`
-	Said       string   `json:"said,omitempty"`
+	Unreleased bool           `json:"unreleased,omitempty"`
+	Seen       map[string]int `json:"seen,omitempty"`
+	Shared     bool           `json:"shared,omitempty"`
+	Said       string         `json:"said,omitempty"`
 
 	Time    int64    `json:"time,omitempty"`
 	Tokens  []string `json:"tokens,omitempty"`
@@ -192,7 +193,7 @@ func (h *history) actions() (map[string][]action, error) {
 			}
 			for _, a := range actions {
 				// What was never seen there was never done.
-				if !a.maybe || a.kind != acquire || !h.unseen(c, lease) {
+				if !a.maybe || a.kind != acquire || h.terms(c, lease) > 0 {
 					add(a)
 				}
 			}
@@ -216,9 +217,12 @@ func (h *history) actions() (map[string][]action, error) {
 	return leases, nil
 }
 
-// unseen tells whether it is known that the holder of an invocation never had the lease.
-func (h *history) unseen(c *invocation, lease string) bool {
-	return h.run.Watched && !c.Shared && !slices.Contains(c.Seen, lease)
+// terms is how often, at most, the holder of an invocation took the lease, as far as that is known.
+func (h *history) terms(c *invocation, lease string) int {
+	if h.run.Watched && !c.Shared {
+		return c.Seen[lease]
+	}
+	return math.MaxInt
 }
 
 // landed is when a removal was done at the latest.
@@ -340,6 +344,9 @@ func (h *history) protected(c *invocation, lease string) []record {
 
 // ghosts are what an invocation may have done beside what it told of.
 func (h *history) ghosts(c *invocation, lease string, base action) []action {
+	if h.terms(c, lease) < 2 {
+		return nil
+	}
 	count := 0
 	if base.lasts > 0 {
 		count = int(min((base.ret-base.call)/base.lasts, 3))
@@ -388,7 +395,7 @@ func (h *history) operations(actions []action) (operations []porcupine.Operation
 func (h *history) pretended(actions []action) []action {
 	var pretended []action
 	for _, a := range actions {
-		if a.kind == acquire && !a.maybe && h.unseen(h.commands[a.id], a.lease) {
+		if a.kind == acquire && !a.maybe && h.terms(h.commands[a.id], a.lease) == 0 {
 			pretended = append(pretended, a)
 		}
 	}

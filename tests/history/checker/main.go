@@ -51,13 +51,13 @@ type counts struct {
 	// Acquisitions that were told of, and by how many holders.
 	Acquired int `json:"acquired"`
 	Holders  int `json:"holders"`
-	Held      int `json:"held"`
-	Released  int `json:"released"`
-	Unclear   int `json:"unclear"`
-	Terms     int `json:"terms"`
-	Beats     int `json:"beats"`
-	Renewals  int `json:"renewals"`
-	Removals  int `json:"removals"`
+	Held     int `json:"held"`
+	Released int `json:"released"`
+	Unclear  int `json:"unclear"`
+	Terms    int `json:"terms"`
+	Beats    int `json:"beats"`
+	Renewals int `json:"renewals"`
+	Removals int `json:"removals"`
 	// Operations that porcupine was given.
 	Operations int `json:"operations"`
 }

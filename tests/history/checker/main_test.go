@@ -37,8 +37,8 @@ func unreleased(c line) line                   { c.Unreleased = true; return c }
 func on(leases string, c line) line            { c.Leases = strings.Split(leases, ","); return c }
 func clock(ahead, behind float64, c line) line { c.Ahead, c.Behind = at(ahead), at(behind); return c }
 
-func shared(c line) line             { c.Shared = true; return c }
-func has(leases string, c line) line { c.Seen = strings.Split(leases, ","); return c }
+func shared(c line) line            { c.Shared = true; return c }
+func has(lease string, c line) line { c.Seen = map[string]int{lease: 1}; return c }
 
 var watched = line{Kind: "run", Seed: "1", Late: late * s, OwnCode: own, Watched: true}
 
@@ -205,6 +205,11 @@ var histories = []struct {
 	{"released and taken again within one invocation", legal, []line{
 		command(1, "acquire", "a", 0, 9, 0), command(2, "acquire", "b", 1, 2, 4), command(3, "release", "a", 3, 4, 0),
 		command(4, "acquire", "b", 5, 6, 0), command(5, "release", "b", 7, 8, 0), command(6, "acquire", "b", 10, 11, 4)}},
+
+	{"the same, but seen once", illegal, []line{
+		watched, has("x", command(1, "acquire", "a", 0, 9, 0)), command(2, "acquire", "b", 1, 2, 4),
+		has("x", command(3, "release", "a", 3, 4, 0)), has("x", command(4, "acquire", "b", 5, 6, 0)),
+		command(5, "release", "b", 7, 8, 0), command(6, "acquire", "b", 10, 11, 4)}},
 
 	// Commands under a lease
 	{"one after the other holds", legal, []line{
