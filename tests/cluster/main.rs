@@ -17,6 +17,7 @@ mod connection;
 mod doctor;
 mod edges;
 mod guard;
+mod history;
 mod hold;
 mod leaders;
 mod maint;

@@ -53,9 +53,19 @@ pub struct FaultProxy {
 impl FaultProxy {
     /// Starts one; `script` is given the method and path of each request.
     pub fn start(plane: &ControlPlane, script: impl Fn(&str, &str) -> Fault + Send + Sync + 'static) -> Self {
+        Self::start_for(plane, User::Admin, 0, script)
+    }
+
+    /// Starts one that passes requests on as `user`, to the `n`th kube-apiserver.
+    pub fn start_for(
+        plane: &ControlPlane,
+        user: User,
+        n: usize,
+        script: impl Fn(&str, &str) -> Fault + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let upstream = plane.kubeconfig(User::Admin, 0);
+        let upstream = plane.kubeconfig(user, n);
         let script = Arc::new(script);
         let severed = Arc::new(AtomicBool::new(false));
         let is_severed = Arc::clone(&severed);
@@ -119,7 +129,9 @@ fn serve(
             }
         }
         let mut body = vec![0; length];
-        reader.read_exact(&mut body).unwrap();
+        if reader.read_exact(&mut body).is_err() {
+            return;
+        }
         let fault = script(&method, &path);
         match fault {
             Fault::CutBefore => return,

@@ -128,6 +128,13 @@ impl Server {
         self.end("-TERM");
     }
 
+    /// Sends it a signal that does not end it: `-STOP` freezes it, `-CONT` brings it back.
+    pub fn signal(&self, signal: &str) {
+        let child = self.child.as_ref().unwrap_or_else(|| panic!("{} does not run", self.name));
+        let group = format!("-{}", child.id());
+        assert!(Command::new("kill").args([signal, "--", &group]).status().unwrap().success());
+    }
+
     fn end(&mut self, signal: &str) {
         let mut child = self.child.take().unwrap_or_else(|| panic!("{} does not run", self.name));
         let group = format!("-{}", child.id());
@@ -260,7 +267,7 @@ impl ControlPlane {
         let bind = |kind: &str, namespace: Option<&str>, role_kind: &str, role: &str| {
             bind_to("reader", kind, namespace, role_kind, role)
         };
-        let sightless = serde_json::json!({
+        let get_only = serde_json::json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
             "metadata": { "name": "blind" },
             "rules": [
@@ -269,7 +276,7 @@ impl ControlPlane {
             ],
         });
         self.apply(&serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": [
-            sightless,
+            get_only,
             bind_to("blind", "ClusterRoleBinding", None, "ClusterRole", "blind"),
             bind("RoleBinding", Some("kube-system"), "Role", "kubectl-lease-apiservers"),
             bind("RoleBinding", Some("kube-node-maintenance"), "Role", "kubectl-lease-maint"),

@@ -1,0 +1,5 @@
+module kubectl-lease.dev/tests/history
+
+go 1.24
+
+require github.com/anishathalye/porcupine v1.3.1
