@@ -779,6 +779,10 @@ pub struct Run {
     #[command(flatten)]
     pub identity: Identity,
 
+    /// Skip confirmation: replace the reason of a lease that you hold already
+    #[arg(short, long, alias = "confirm")]
+    pub yes: bool,
+
     #[command(flatten)]
     pub taking: Taking,
 

@@ -14,8 +14,8 @@ use super::{
     check_right, count, dry_run_note, evidence, interrupted,
     maint::{
         claims,
-        run::{RELEASE, term},
-        take_all, targets, terms, who,
+        run::{RELEASE, process_terms},
+        take_all, targets, who,
     },
     tell_remarks, watching, writing,
 };
@@ -34,7 +34,7 @@ use crate::{
         node::{Contact, HEARTBEATS, LATE_AFTER, Node, OUT_OF_SERVICE, Taint},
         pod::Pod,
         risk::{Assessment, Surroundings},
-        taking::{Rule, Terms},
+        taking::{Replaces, Terms},
     },
     error::{Error, Result},
     exit::ExitCode,
@@ -79,11 +79,7 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
     let what = if args.undo { "unfencing" } else { "fencing" };
     let reason = args.reason.as_ref().map_or_else(|| what.to_owned(), |reason| format!("{what}: {reason}"));
     // What the same user holds already is adopted, kept meanwhile, and given back.
-    let terms = Terms {
-        who: who.unique(&term()),
-        adopts: Some(who.clone()),
-        ..terms(who.clone(), Rule::Process, Some(reason), &args.taking)
-    };
+    let terms = Terms { replaces: Replaces::Any, ..process_terms(who.clone(), Some(reason), &args.taking) };
     let wait = cli::Wait { wait: None };
     let seconds = i32::try_from(DURATION.as_secs()).unwrap_or(i32::MAX);
     let claims = claims(targets, &terms, seconds, &wait, &Writing::default())?;
@@ -120,11 +116,12 @@ async fn under(
     printer: &mut Printer,
 ) -> Result<ExitCode> {
     tokio::select! {
-        outcome = act(args, seen, who, cluster, printer) => outcome,
+        biased;
+        interruption = interrupted() => Err(interruption),
         lost = keep(cluster, held, Schedule::new(DURATION), |_| ()) => {
             Err(Error::LeaseLost { message: format!("the maintenance lease was lost meanwhile: {lost}") })
         }
-        interruption = interrupted() => Err(interruption),
+        outcome = act(args, seen, who, cluster, printer) => outcome,
     }
 }
 

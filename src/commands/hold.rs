@@ -18,7 +18,7 @@ use crate::{
         lease::Lease,
         maintenance::Standing,
         node::HEARTBEATS,
-        taking::{Obstacle, Rule, Terms},
+        taking::{Obstacle, Replaces, Rule, Terms},
     },
     error::{Error, Result},
     exit::ExitCode,
@@ -54,14 +54,16 @@ pub async fn run(args: &Hold, cluster: &Cluster, printer: &mut Printer) -> Resul
         rule: Rule::Observed,
         adopts: None,
         reason: None,
-        replaces_reason: false,
+        replaces: Replaces::Nothing,
+        shortens: false,
         take_malformed: false,
         ignore_medik8s: true,
     };
     let claim = Claim::new(at, terms, i32::try_from(args.duration.as_secs()).unwrap_or(i32::MAX));
     let taken = tokio::select! {
-        taken = take(&claim, args, lease, cluster, printer) => taken,
+        biased;
         interruption = interrupted() => Err(interruption),
+        taken = take(&claim, args, lease, cluster, printer) => taken,
     };
     let held = match taken {
         Ok(held) => held,
@@ -83,7 +85,7 @@ async fn take(
 ) -> Result<Held> {
     let waits = args.wait.wait.is_some();
     let deadline = args.wait.wait.flatten().and_then(|limit| Instant::now().checked_add(limit));
-    let (obstacle, lease) = match take_by(claim, lease, deadline, cluster).await {
+    let (obstacle, lease) = match take_by(&args.name, deadline, claim.take(cluster, lease)).await {
         Ok(Took::Yes(held, _)) => return Ok(held),
         Ok(Took::No(obstacle, lease)) => (Some(obstacle), lease),
         Err(error) if waits && error.is_transient() => (None, None),

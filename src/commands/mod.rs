@@ -8,12 +8,15 @@ mod evidence;
 mod fence;
 mod force_delete;
 mod hold;
+mod interrupts;
 mod leaders;
 mod maint;
 mod partitions;
 mod watching;
 
 use std::time::Duration;
+
+use interrupts::interrupted;
 
 use crate::{
     cli::{Cli, Command, Doctor, DryRun, Write},
@@ -77,27 +80,6 @@ fn dry_run_note(flags: &Write) -> &'static str {
         DryRun::Client => " (dry run)",
         DryRun::Server => " (server dry run)",
     }
-}
-
-/// Comes when the user, or whoever ends processes, wants this one to end.
-async fn interrupted() -> Error {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut signals: Vec<_> = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()]
-            .into_iter()
-            .filter(|kind| !crate::signals::is_ignored(*kind))
-            .filter_map(|kind| signal(kind).ok())
-            .collect();
-        std::future::poll_fn(|context| {
-            let came = signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
-            if came { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
-        })
-        .await;
-    }
-    #[cfg(not(unix))]
-    let _ = tokio::signal::ctrl_c().await;
-    Error::Interrupted
 }
 
 /// So many of something, as a person would say it.

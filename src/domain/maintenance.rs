@@ -190,13 +190,15 @@ impl Record {
         }
     }
 
-    /// What a lease says; `None` if it is not held, or lacks a time.
-    pub fn of(spec: &LeaseSpec) -> Option<Self> {
+    /// What a lease says; `None` if it is not held, or lacks what it would be judged by. An
+    /// administrator's needs no times.
+    pub fn of(spec: &LeaseSpec, now: ServerTime) -> Option<Self> {
         let holder = spec.holder_identity.clone().filter(|holder| !holder.is_empty())?;
-        let renewed = spec.renew_time.as_ref()?.0;
+        let timeless = holder::is_reserved(&holder);
+        let renewed = spec.renew_time.as_ref().map(|time| time.0).or(timeless.then_some(micros(now.0)))?;
         Some(Self {
             holder,
-            seconds: spec.lease_duration_seconds?,
+            seconds: spec.lease_duration_seconds.or(timeless.then_some(1))?,
             acquired: spec.acquire_time.as_ref().map_or(renewed, |time| time.0),
             renewed,
             transitions: spec.lease_transitions.unwrap_or(0).max(0),
@@ -452,7 +454,7 @@ mod tests {
                 ..LeaseSpec::default()
             };
             prop_assert!(record.is_in(&after));
-            prop_assert_eq!(Record::of(&after), Some(record.clone()));
+            prop_assert_eq!(Record::of(&after, now), Some(record.clone()));
             let renewed = LeaseSpec { renew_time: Some(MicroTime(at(9e9))), ..after.clone() };
             prop_assert!(!record.is_in(&renewed));
             let anothers = LeaseSpec { acquire_time: Some(MicroTime(at(9e9))), ..after.clone() };

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::{
     holder::{self, Who},
     lease::Lease,
-    maintenance::{Record, Standing, expiry},
+    maintenance::{GRACE, Record, Standing, expiry},
     time::ServerTime,
 };
 
@@ -30,12 +30,23 @@ pub struct Terms {
     /// A process may go on from the lease that a command of this holder took, and gives it back.
     pub adopts: Option<Who>,
     pub reason: Option<String>,
-    /// Whether the reason of a lease that is ours may be replaced by another.
-    pub replaces_reason: bool,
+    /// Which reasons of a lease that is ours may be replaced by this one.
+    pub replaces: Replaces,
+    /// Whether a lease that is ours may be held for a shorter time than it is. Another process of the
+    /// same holder may have been told that it is held for longer.
+    pub shortens: bool,
     /// Take a lease that cannot be judged.
     pub take_malformed: bool,
     /// Take a node that medik8s holds.
     pub ignore_medik8s: bool,
+}
+
+/// Reasons that may be replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Replaces {
+    Nothing,
+    These(Vec<String>),
+    Any,
 }
 
 /// Why a lease cannot be taken now.
@@ -87,27 +98,30 @@ impl Terms {
             return Err(Obstacle::Terminating { finalizers: lease.metadata.finalizers.clone() });
         }
         let may = match (self.rule, &standing) {
-            (_, Standing::Free) => true,
+            (_, Standing::Free) | (Rule::Command, Standing::Ours { .. }) => true,
             (_, Standing::Admin { .. }) => false,
             (Rule::Observed, _) => observed,
             (_, Standing::Malformed { .. }) => self.take_malformed,
             (_, Standing::Expired { .. }) => true,
-            (Rule::Command, Standing::Ours { .. }) => {
-                if let Some(reason) = self.other_reason(lease).filter(|_| standing.is_valid(now)) {
-                    let since = lease.spec.acquire_time.as_ref().map(|time| time.0);
-                    return Err(Obstacle::OtherReason { reason: reason.to_owned(), since });
-                }
-                true
-            }
             (Rule::Process, Standing::Ours { until, .. }) => until.is_some_and(|until| now.0 > until),
             (_, Standing::Held { holder, .. }) => self.is_adopted(holder),
         };
+        // What is taken although it is held is ours already.
+        if let Some(reason) = self.other_reason(lease).filter(|_| may && standing.is_valid(now)) {
+            let since = lease.spec.acquire_time.as_ref().map(|time| time.0);
+            return Err(Obstacle::OtherReason { reason: reason.to_owned(), since });
+        }
         if may { Ok(standing) } else { Err(Obstacle::Standing(standing)) }
     }
 
     fn other_reason<'a>(&self, lease: &'a Lease) -> Option<&'a str> {
         let (new, old) = (self.reason.as_deref()?, lease.reason()?);
-        (new != old && !self.replaces_reason).then_some(old)
+        let replaced = match &self.replaces {
+            Replaces::Nothing => false,
+            Replaces::These(reasons) => reasons.iter().any(|reason| reason == old),
+            Replaces::Any => true,
+        };
+        (new != old && !replaced).then_some(old)
     }
 
     fn is_adopted(&self, holder: &str) -> bool {
@@ -116,6 +130,7 @@ impl Terms {
 
     /// What to write to take a lease that may be taken.
     pub fn record(&self, before: Option<&Lease>, seconds: i32, now: ServerTime) -> Record {
+        let seconds = if self.shortens { seconds } else { self.undo(before, now).lengthened(seconds, now) };
         let before = before.map(|lease| &lease.spec);
         match self.rule {
             Rule::Command => Record::acquisition(before, &self.who, seconds, now),
@@ -133,7 +148,7 @@ impl Terms {
             Ok(until) if now.0 <= until => Some(until),
             _ => None,
         };
-        match (Record::of(&lease.spec), until) {
+        match (Record::of(&lease.spec, now), until) {
             (Some(record), Some(until)) if ours || self.is_adopted(lease.holder()) => {
                 Undo::PutBack { record, reason: lease.reason().map(str::to_owned), until }
             }
@@ -143,6 +158,18 @@ impl Terms {
 }
 
 impl Undo {
+    /// So many seconds, or what is left of the time for which the lease was held before: its holder was
+    /// told so, and may not live to put it back.
+    pub fn lengthened(&self, seconds: i32, now: ServerTime) -> i32 {
+        match self {
+            Self::PutBack { until, record, .. } if !holder::is_reserved(&record.holder) => {
+                let left = until.duration_since(now.0) - GRACE;
+                seconds.max(i32::try_from(left.as_secs()).unwrap_or(i32::MAX).saturating_add(1))
+            }
+            _ => seconds,
+        }
+    }
+
     /// What to write over a lease of ours, and the reason that it then has.
     pub fn record(&self, lease: &Lease, now: ServerTime) -> (Record, Option<&str>) {
         match self {
@@ -159,10 +186,7 @@ mod tests {
     use jiff::SignedDuration;
     use k8s_openapi::{api::coordination::v1::LeaseSpec, apimachinery::pkg::apis::meta::v1::MicroTime};
 
-    use super::{
-        super::maintenance::{GRACE, REASON},
-        *,
-    };
+    use super::{super::maintenance::REASON, *};
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::UNIX_EPOCH + SignedDuration::from_secs(1_000_000 + seconds)
@@ -179,7 +203,8 @@ mod tests {
             rule,
             adopts: Some(plain),
             reason: None,
-            replaces_reason: false,
+            replaces: Replaces::Nothing,
+            shortens: false,
             take_malformed: false,
             ignore_medik8s: false,
         }
@@ -255,10 +280,21 @@ mod tests {
             lease.metadata.annotations.extend(reason.map(|reason| (REASON.to_owned(), reason.to_owned())));
             lease
         };
-        let judge = |new: Option<&str>, replaces_reason: bool, old: Option<&str>, renewed| {
-            let terms = Terms { reason: new.map(str::to_owned), replaces_reason, ..terms(Rule::Command) };
+        let judged = |rule, new: Option<&str>, replaces: &Replaces, old: Option<&str>, renewed| {
+            let replaces = replaces.clone();
+            let terms = Terms { reason: new.map(str::to_owned), replaces, ..terms(rule) };
             terms.judge(Some(&with(old, renewed)), false, now())
         };
+        let judge = |new: Option<&str>, any: bool, old: Option<&str>, renewed| {
+            let replaces = if any { Replaces::Any } else { Replaces::Nothing };
+            judged(Rule::Command, new, &replaces, old, renewed)
+        };
+        let these = |reason: &str| Replaces::These(vec![reason.to_owned()]);
+        assert!(judged(Rule::Command, Some("reboot"), &these("disk"), Some("disk"), 0).is_ok());
+        assert!(judged(Rule::Command, Some("reboot"), &these("other"), Some("disk"), 0).is_err());
+        // A lease that would be adopted is as much a colleague's.
+        assert!(judged(Rule::Process, Some("reboot"), &Replaces::Nothing, Some("disk"), 0).is_err());
+        assert!(judged(Rule::Process, None, &Replaces::Nothing, Some("disk"), 0).is_ok());
         assert_eq!(
             judge(Some("reboot"), false, Some("disk"), 0),
             Err(Obstacle::OtherReason { reason: "disk".into(), since: Some(at(-500)) })
@@ -287,6 +323,24 @@ mod tests {
         assert_eq!(put_back(Rule::Command, Some(lease("x", 64))), None);
         let admin = Terms { who: Who::user("me", None, "host", true), ..terms(Rule::Command) };
         assert!(matches!(admin.undo(Some(&lease("kubeadm:me@host", 9999)), now()), Undo::PutBack { .. }));
+        let mut timeless = lease("kubeadm:me@host", 0);
+        (timeless.spec.renew_time, timeless.spec.lease_duration_seconds) = (None, None);
+        assert!(matches!(admin.undo(Some(&timeless), now()), Undo::PutBack { .. }), "it holds all the same");
+    }
+
+    #[test]
+    fn what_is_held_already_is_not_shortened_by_taking_it_again() {
+        let seconds = |rule, before: &Lease, asked| terms(rule).record(Some(before), asked, now()).seconds;
+        for rule in [Rule::Command, Rule::Process] {
+            assert_eq!(seconds(rule, &lease("me@host", 20), 5), 41, "{rule:?}");
+            assert_eq!(seconds(rule, &lease("me@host", 20), 300), 300);
+            assert_eq!(seconds(rule, &lease("me@host", 64), 5), 5, "its time was over");
+            assert_eq!(seconds(rule, &lease("x", 64), 5), 5);
+        }
+        let renew = Terms { shortens: true, ..terms(Rule::Command) };
+        assert_eq!(renew.record(Some(&lease("me@host", 20)), 5, now()).seconds, 5);
+        let admin = Terms { who: Who::user("me", None, "host", true), ..terms(Rule::Command) };
+        assert_eq!(admin.record(Some(&lease("kubeadm:me@host", 0)), 5, now()).seconds, 5);
     }
 
     #[test]

@@ -130,6 +130,12 @@ impl Claim {
         self.take_seen(cluster, &mut Seen::new(known), self.node.as_ref()).await
     }
 
+    /// Takes the lease if it is to be had now, after a fresh look at it, at the node and at medik8s.
+    pub async fn take_anew(&self, cluster: &Cluster) -> Result<Took> {
+        let lease = cluster.lease(&self.at).await?;
+        self.take_now(cluster, &mut Seen::new(lease)).await
+    }
+
     async fn take_seen(&self, cluster: &Cluster, seen: &mut Seen, node: Option<&Metadata>) -> Result<Took> {
         let mut last = None;
         for _ in 0..ATTEMPTS {
@@ -261,36 +267,44 @@ impl Claim {
     }
 
     /// Undoes what this claim's own writes have left behind, or may yet: for a claim that was given up.
-    /// Whether something was released or put back.
-    pub async fn withdraw(&self, cluster: &Cluster) -> Result<bool> {
+    /// An outage is waited for, as long as the caller has patience.
+    pub async fn withdraw(&self, cluster: &Cluster) -> Result<Released> {
         if self.writing.dry_run {
-            return Ok(false);
+            return Ok(Released::NotOurs);
         }
         let mut last = None;
-        for _ in 0..ATTEMPTS {
+        let mut attempts = 0..ATTEMPTS;
+        while attempts.next().is_some() {
             if self.log.is_empty() {
-                return Ok(false);
+                return Ok(Released::NotOurs);
             }
-            let lease = cluster.lease(&self.at).await?;
+            let lease = match cluster.lease(&self.at).await {
+                Err(error) if error.is_transient() => {
+                    sleep(PAUSE * 5).await;
+                    attempts = 0..ATTEMPTS;
+                    continue;
+                }
+                lease => lease?,
+            };
             let now = lease.as_ref().map(|lease| version(&lease.value));
             if let Some(lease) = lease.as_ref().filter(|lease| self.log.last_in(&lease.value).is_some()) {
                 let released =
                     self.held(lease.clone(), BootInstant::now()).release(cluster, &self.writing).await?;
                 self.log.clear();
-                return Ok(matches!(released, Released::Yes | Released::PutBack));
+                return Ok(released);
             }
             let Some(open) = self.log.open_over(now.as_ref()) else {
                 // Whatever is still on its way carries a version that is no more.
                 self.log.clear();
-                return Ok(false);
+                return Ok(Released::NotOurs);
             };
             match self.supersede(cluster, lease.as_ref(), &open).await {
                 Ok(()) => {
                     self.log.clear();
-                    return Ok(false);
+                    return Ok(Released::NotOurs);
                 }
                 // In a namespace that is not there nothing can arrive.
-                Err(error) if error.is_not_found() && lease.is_none() => return Ok(false),
+                Err(error) if error.is_not_found() && lease.is_none() => return Ok(Released::NotOurs),
                 Err(error) if error.is_conflict() || error.is_not_found() => last = Some(error),
                 Err(error) if error.is_unclear() => {
                     last = Some(error);

@@ -167,13 +167,17 @@ impl Held {
         let Some(log) = &self.log else {
             return self.record(spec, seconds, now);
         };
+        let earlier = log.newest();
+        if let Some(earlier) = &earlier {
+            seconds = earlier.undo.lengthened(seconds, now);
+        }
         if log.is_shared() {
             let until = lease.value.expires().map(|until| until.duration_since(now.0).as_secs());
             let left = until.and_then(|left| i32::try_from(left).ok()).unwrap_or(0);
             seconds = seconds.max(left.saturating_add(1));
         }
         let record = self.record(spec, seconds, now);
-        if let Some(earlier) = log.newest() {
+        if let Some(earlier) = earlier {
             let over = Some(version(&lease.value));
             log.push(Write { record: record.clone(), over, sent, open: true, ..earlier });
         }
@@ -186,7 +190,7 @@ impl Held {
         seconds: i32,
         now: ServerTime,
     ) -> Record {
-        let before = Record::of(spec);
+        let before = Record::of(spec, now);
         let before = before.unwrap_or_else(|| Record::new_term(Some(spec), &self.who, seconds, now));
         before.renewal(seconds, now)
     }
@@ -240,13 +244,51 @@ impl Held {
             } else if !failure.is_conflict() {
                 return Err(failure);
             }
-            match cluster.lease(&self.at).await? {
+            match self.read_again(cluster).await? {
                 Some(now) => lease = now,
                 None => return Ok(Released::NotOurs),
             }
         }
         Err(Error::LostRace {
             message: format!("gave up releasing '{}' after {ATTEMPTS} write conflicts", self.at.name),
+        })
+    }
+
+    /// The lease as it is now; an outage is waited for, as long as the caller has patience.
+    async fn read_again(&self, cluster: &Cluster) -> Result<Option<Object<Lease>>> {
+        loop {
+            match cluster.lease(&self.at).await {
+                Err(error) if error.is_transient() => sleep(PAUSE * 5).await,
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Renews the lease once.
+    ///
+    /// # Errors
+    /// If it is not ours any more.
+    pub async fn renew(&self, cluster: &Cluster, seconds: i32) -> Result<()> {
+        let lost = || Error::LostRace { message: format!("'{}' was lost before it was used", self.at.name) };
+        for _ in 0..ATTEMPTS {
+            let (lease, sent) = (self.lease(), BootInstant::now());
+            let record = self.renewal(seconds, cluster.server_time(), sent);
+            match cluster.renew_lease(&self.at, &lease.value, &record).await {
+                Ok(renewed) => {
+                    self.renewed(&record, renewed, sent);
+                    return Ok(());
+                }
+                Err(error) if error.is_not_found() => return Err(lost()),
+                Err(error) if error.is_conflict() || error.is_unclear() => {}
+                Err(error) => return Err(error),
+            }
+            match self.read_again(cluster).await? {
+                Some(now) if is_same_term(&now.value, &lease.value) => self.seen(now),
+                _ => return Err(lost()),
+            }
+        }
+        Err(Error::LostRace {
+            message: format!("gave up renewing '{}' after {ATTEMPTS} write conflicts", self.at.name),
         })
     }
 

@@ -487,7 +487,18 @@ fn maint_run_goes_on_from_the_users_own_lease_and_gives_it_back() {
     assert_eq!(after["metadata"]["annotations"], before["metadata"]["annotations"]);
     assert_eq!(after["spec"]["leaseTransitions"], 2, "two changes of hands");
     plugin().run(&["maint", "run", &node, "--holder", "john", "--", "true"]).expect(4);
+    // It may be a colleague's who shares the user.
+    plugin()
+        .run(&["maint", "run", &node, "-r", "reboot", "--", "true"])
+        .expect(6)
+        .says("for another reason: disk");
+    plugin().run(&["maint", "run", &node, "-r", "reboot", "--yes", "--", "true"]).expect(0);
+    assert_eq!(lease(&node)["metadata"]["annotations"], before["metadata"]["annotations"]);
     plugin().run(&["maint", "release", &node]).expect(0);
+    plugin().run(&["maint", "acquire", &node, "--holder", "team"]).expect(0);
+    plugin().run(&["maint", "run", &node, "--holder", "team", "--", "true"]).expect(0);
+    assert_eq!(holder(&lease(&node)), "team");
+    plugin().run(&["maint", "release", &node, "--holder", "team"]).expect(0);
 
     // Its time runs out meanwhile: then there is nothing to give back.
     plugin().run(&["maint", "acquire", &node, "-d", "1s"]).expect(0);
@@ -669,4 +680,163 @@ fn a_write_is_sent_again_after_its_token_was_renewed() {
     Plugin::new(&kubeconfig).run(&["maint", "acquire", &node, "--holder", "jane"]).expect(0);
     assert!(refused.load(Ordering::SeqCst));
     assert_eq!(holder(&lease(&node)), "jane");
+}
+
+/// A signal that comes when nothing listens is not lost: what was not begun is not begun.
+#[test]
+fn an_interrupt_between_taking_and_acting_is_heeded() {
+    // The node is looked at again after its lease was created: the signal comes then.
+    let late = |name: &str| {
+        let looks = Arc::new(AtomicUsize::new(0));
+        let (counted, path) = (Arc::clone(&looks), format!("/api/v1/nodes/{name}"));
+        let proxy = FaultProxy::start(shared(), move |method, asked| {
+            let looks = method == "GET" && asked.starts_with(&path);
+            let n = if looks { counted.fetch_add(1, Ordering::SeqCst) + 1 } else { 0 };
+            if n == 2 { Fault::Late(1500) } else { Fault::None }
+        });
+        (proxy, looks)
+    };
+    let ran = shared().folder.join(format!("ran-{}", random()));
+    let touch = ran.display().to_string();
+    for args in [&["run", "--", "touch", &touch][..], &["acquire", "--admin"]] {
+        let name = node(shared());
+        let (proxy, looks) = late(&name);
+        let args = [&["maint", args[0], &name][..], &args[1..]].concat();
+        let mut running = Plugin::new(&proxy.kubeconfig).start(&args);
+        wait_for("the second look", SOON, || looks.load(Ordering::SeqCst) == 2, || running.stderr());
+        running.signal("-TERM");
+        assert_eq!(running.wait(), 130, "{args:?}: {}", running.stderr());
+        assert!(!ran.exists(), "{args:?}");
+        assert_eq!(holder(&lease(&name)), "", "{args:?}");
+    }
+}
+
+/// A second one does not wait for an answer, and leaves nothing behind either.
+#[test]
+fn a_second_interrupt_gives_up_the_answer_and_not_the_undoing() {
+    let name = node(shared());
+    let writes = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&writes);
+    let proxy = FaultProxy::start(shared(), move |method, path| {
+        let first = is_lease_write(method, path) && counted.fetch_add(1, Ordering::SeqCst) == 0;
+        if first { Fault::Late(8000) } else { Fault::None }
+    });
+    let mut running = Plugin::new(&proxy.kubeconfig).start(&["maint", "acquire", &name, "--admin"]);
+    wait_for("it writes", SOON, || writes.load(Ordering::SeqCst) > 0, || running.stderr());
+    let began = Instant::now();
+    running.signal("-TERM");
+    thread::sleep(Duration::from_millis(300));
+    running.signal("-TERM");
+    assert_eq!(running.wait(), 130);
+    assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
+    thread::sleep(Duration::from_secs(8).saturating_sub(began.elapsed()) + Duration::from_millis(500));
+    assert_eq!(holder(&lease(&name)), "");
+}
+
+/// The connection goes just when what was begun is to be undone.
+#[test]
+fn undoing_waits_for_the_end_of_an_outage() {
+    let name = node(shared());
+    let since: Arc<Mutex<Option<Instant>>> = Arc::default();
+    let begun = Arc::clone(&since);
+    let proxy = FaultProxy::start(shared(), move |method, path| {
+        let mut since = since.lock().unwrap();
+        match *since {
+            None if is_lease_write(method, path) => {
+                *since = Some(Instant::now());
+                Fault::Late(2000)
+            }
+            Some(since) if since.elapsed() < Duration::from_secs(4) => Fault::CutBefore,
+            _ => Fault::None,
+        }
+    });
+    let mut running = Plugin::new(&proxy.kubeconfig).start(&["maint", "acquire", &name, "--admin", "--wait"]);
+    wait_for("it writes", SOON, || begun.lock().unwrap().is_some(), || running.stderr());
+    running.signal("-TERM");
+    assert_eq!(running.wait(), 130);
+    assert_eq!(holder(&lease(&name)), "", "{}", running.stderr());
+}
+
+/// What was read at the start is long ago when the first of several has been waited for.
+#[test]
+fn every_node_is_looked_at_again_after_a_wait_for_another() {
+    let (first, second) = two_nodes();
+    plugin().run(&["maint", "acquire", &first, "--holder", "jane"]).expect(0);
+    let mut waiting = plugin().start(&["maint", "acquire", &first, &second, "--holder", "john", "--wait=4s"]);
+    waiting.until_stderr("it waits", SOON, |text| text.contains("held by 'jane'"));
+    shared()
+        .apply(&json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "medik8s-leases" } }));
+    write("medik8s-leases", &format!("node-{second}"), "node-maintenance", 0);
+    plugin().run(&["maint", "release", &first, "--holder", "jane"]).expect(0);
+    assert_eq!(waiting.wait(), 124, "{}", waiting.stderr());
+    assert!(waiting.stderr().contains("held by medik8s"), "{}", waiting.stderr());
+    assert_eq!((holder(&lease(&first)), holder(&lease(&second))), ("", ""));
+
+    // And so is whether it is still the same node.
+    let (first, second) = two_nodes();
+    plugin().run(&["maint", "acquire", &first, "--holder", "jane"]).expect(0);
+    let mut waiting = plugin().start(&["maint", "acquire", &first, &second, "--holder", "john", "--wait"]);
+    waiting.until_stderr("it waits", SOON, |text| text.contains("held by 'jane'"));
+    shared().kubectl(&["delete", "node", &second]);
+    make_node(shared(), &second);
+    plugin().run(&["maint", "release", &first, "--holder", "jane"]).expect(0);
+    assert_eq!(waiting.wait(), 0, "{}", waiting.stderr());
+    let uid = shared().kubectl(&["get", "node", &second, "-o", "jsonpath={.metadata.uid}"]);
+    assert_eq!(lease(&second)["metadata"]["ownerReferences"][0]["uid"], uid);
+}
+
+/// What is told is true when it is told.
+#[test]
+fn a_lease_is_held_for_as_long_as_is_said() {
+    // The first was taken long before the last.
+    let (first, second) = two_nodes();
+    plugin().run(&["maint", "acquire", &second, "--holder", "jane"]).expect(0);
+    let args = ["maint", "acquire", &first, &second, "--holder", "john", "-d", "60s", "--wait"];
+    let mut waiting = plugin().start(&args);
+    waiting.until_stderr("it waits", SOON, |text| text.contains("held by 'jane'"));
+    thread::sleep(Duration::from_secs(6));
+    plugin().run(&["maint", "release", &second, "--holder", "jane"]).expect(0);
+    assert_eq!(waiting.wait(), 0);
+    assert!(left(&lease(&first)) >= 55, "{}", lease(&first));
+
+    // The answer comes when its time is over, and another has it.
+    let name = node(shared());
+    write(NAMESPACE, &name, "", 0);
+    let written = Arc::new(AtomicBool::new(false));
+    let once = Arc::clone(&written);
+    let proxy = FaultProxy::start(shared(), move |method, path| {
+        let first = is_lease_write(method, path) && !once.swap(true, Ordering::SeqCst);
+        if first { Fault::SlowAnswer(8000) } else { Fault::None }
+    });
+    let args = ["maint", "acquire", &name, "--holder", "jane", "-d", "1s"];
+    let mut slow = Plugin::new(&proxy.kubeconfig).start(&args);
+    wait_for("it writes", SOON, || written.load(Ordering::SeqCst), || slow.stderr());
+    plugin().run(&["maint", "acquire", &name, "--holder", "third", "--wait=7s"]).expect(0);
+    assert_eq!(slow.wait(), 5, "{}", slow.stdout());
+    assert_eq!(holder(&lease(&name)), "third");
+}
+
+/// Another process of the same holder may have been told that it is held for longer.
+#[test]
+fn what_is_held_already_is_not_shortened() {
+    let node = node(shared());
+    plugin().run(&["maint", "acquire", &node]).expect(0);
+    let again = plugin().run(&["maint", "acquire", &node, "-d", "5s"]).expect(0);
+    assert!(again.stdout.contains("it was yours already") && !again.stdout.contains("for 5s"), "{again:?}");
+    assert!(left(&lease(&node)) > 29 * 60);
+    // Also by a process that goes on from it, and is killed.
+    let mut running = plugin().start(&["maint", "run", &node, "-d", "3s", "--", "sleep", "600"]);
+    let renewed = || {
+        let lease = lease(&node);
+        holder(&lease).contains('#') && lease["spec"]["renewTime"] != lease["spec"]["acquireTime"]
+    };
+    wait_for("it is renewed", SOON, renewed, || running.stderr());
+    running.signal("-KILL");
+    running.wait();
+    assert!(left(&lease(&node)) > 29 * 60, "{}", lease(&node));
+    // Who says so shortens it.
+    let other = self::node(shared());
+    plugin().run(&["maint", "acquire", &other]).expect(0);
+    plugin().run(&["maint", "renew", &other, "-d", "60s"]).expect(0);
+    assert!(left(&lease(&other)) <= 60);
 }

@@ -74,8 +74,8 @@ fn acquiring_creates_the_lease_with_every_field_and_renewing_keeps_what_must_sta
     let uid = shared().kubectl(&["get", "node", &node, "-o", "jsonpath={.metadata.uid}"]);
     assert_eq!((&owner["kind"], &owner["name"], &owner["uid"]), (&json!("Node"), &json!(node), &json!(uid)));
 
-    let outcome = plugin().run(&["maint", "acquire", &node, "--holder", "jane", "-d", "10m"]).expect(0);
-    assert_eq!(outcome.stdout, format!("{node} renewed, it was yours already, held by jane for 10m\n"));
+    let outcome = plugin().run(&["maint", "acquire", &node, "--holder", "jane", "-d", "40m"]).expect(0);
+    assert_eq!(outcome.stdout, format!("{node} renewed, it was yours already, held by jane for 40m\n"));
     plugin().run(&["maint", "renew", &node, "--holder", "jane", "-d", "20m"]).expect(0);
     let second = lease(shared(), &node);
     assert_eq!(second["spec"]["acquireTime"], spec["acquireTime"]);

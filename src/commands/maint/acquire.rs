@@ -21,7 +21,7 @@ use crate::{
         holder::Who,
         lease::{Lease, Metadata},
         maintenance::Standing,
-        taking::{Obstacle, Rule, Terms},
+        taking::{Obstacle, Replaces, Rule, Terms},
         time::ServerTime,
     },
     error::{Error, Result},
@@ -31,8 +31,11 @@ use crate::{
         progress::{Progress, WaitLine},
         prompt,
     },
-    session::{Claim, Held, Took, Waiting, keep, within},
+    session::{Claim, Held, Released, Took, Waiting, keep, within},
 };
+
+/// A lease that was written longer ago than this is renewed before it is told for how long it is held.
+const FRESH: Duration = Duration::from_secs(2);
 
 /// How long undoing may take before the rest is left to expire.
 const UNDO: Duration = Duration::from_secs(30);
@@ -43,7 +46,8 @@ pub async fn run(args: &Acquire, cluster: &Cluster, printer: &mut Printer) -> Re
         tokio::try_join!(who(&args.identity, args.admin, cluster), targets(&args.nodes, cluster))?;
     tell_remarks(cluster, printer);
     let mut terms = terms(who, Rule::Command, args.reason.clone(), &args.taking);
-    terms.replaces_reason = replaces_reason(args, &targets, &terms, cluster)?;
+    let asks = args.write.dry_run == DryRun::None;
+    terms.replaces = replaces(args.yes, asks, &targets, &terms, cluster)?;
     let claims = claims(targets, &terms, seconds, &args.wait, &writing(&args.write))?;
     let note = dry_run_note(&args.write);
     if args.write.dry_run == DryRun::Client {
@@ -62,11 +66,21 @@ pub async fn run(args: &Acquire, cluster: &Cluster, printer: &mut Printer) -> Re
         let until = if args.admin {
             "until released".to_owned()
         } else {
-            format!("for {}", age(jiff::SignedDuration::from_secs(seconds.into())))
+            format!("for {}", age(held_for(held, seconds, cluster)))
         };
         printer.done(&format!("{name} {how}, held by {} {until}{note}", held.who))?;
     }
     Ok(ExitCode::Done)
+}
+
+/// For how long a lease is held that was just taken for so many seconds: one that was held already is not
+/// shortened.
+fn held_for(held: &Held, seconds: i32, cluster: &Cluster) -> jiff::SignedDuration {
+    let asked = jiff::SignedDuration::from_secs(seconds.into());
+    let until = held.lease().value.expires();
+    let left = until.map_or(asked, |until| until.duration_since(cluster.server_time().0));
+    // Not counting the moments since.
+    if (asked - left).abs() <= jiff::SignedDuration::from_secs(2) { asked } else { left }
 }
 
 /// A claim, and the lease as it was just read.
@@ -79,7 +93,8 @@ pub fn terms(who: Who, rule: Rule, reason: Option<String>, taking: &cli::Taking)
         rule,
         adopts: None,
         reason,
-        replaces_reason: false,
+        replaces: Replaces::Nothing,
+        shortens: false,
         take_malformed: taking.take_malformed,
         ignore_medik8s: taking.ignore_medik8s,
     }
@@ -110,24 +125,36 @@ pub fn claims(
     Ok(targets.into_iter().map(claim).collect())
 }
 
-/// Whether the reason of a lease that is held already may be replaced: it may be the reason of a
-/// colleague who shares this user and host.
-fn replaces_reason(args: &Acquire, targets: &[Target], terms: &Terms, cluster: &Cluster) -> Result<bool> {
-    if args.yes || args.write.dry_run != DryRun::None || !prompt::possible() {
-        return Ok(args.yes);
+/// Which reasons of leases that are held already may be replaced: they may be those of a colleague who
+/// shares this user and host.
+pub fn replaces(
+    yes: bool,
+    asks: bool,
+    targets: &[Target],
+    terms: &Terms,
+    cluster: &Cluster,
+) -> Result<Replaces> {
+    if yes {
+        return Ok(Replaces::Any);
+    }
+    if !asks || !prompt::possible() {
+        return Ok(Replaces::Nothing);
     }
     let now = cluster.server_time();
+    let mut confirmed = Vec::new();
     for target in targets {
         let lease = target.lease.as_ref().map(|lease| &*lease.value);
-        if let Err(obstacle @ Obstacle::OtherReason { .. }) = terms.judge(lease, false, now) {
-            let question =
-                format!("{} is {}. Replace the reason?", target.node.name, in_the_way(&obstacle, lease, now));
-            if !prompt::confirm(&question)? {
+        if let Err(obstacle) = terms.judge(lease, false, now)
+            && let Obstacle::OtherReason { reason, .. } = &obstacle
+        {
+            let words = in_the_way(&obstacle, lease, now);
+            if !prompt::confirm(&format!("{} is {words}. Replace the reason?", target.node.name))? {
                 return Err(Error::Refused { message: "nothing was acquired".into(), hint: None });
             }
+            confirmed.push(reason.clone());
         }
     }
-    Ok(true)
+    Ok(Replaces::These(confirmed))
 }
 
 /// What would be done, by what is known here.
@@ -171,8 +198,10 @@ pub async fn take_all(
     let taking = async {
         if let Some(limit) = wait.wait {
             let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
-            for known in claims {
-                let took = Box::pin(take_or_wait(known, deadline, &taken, cluster, printer)).await?;
+            for (n, (claim, lease)) in claims.iter().enumerate() {
+                // What was read at the start may be long ago after the first.
+                let known = (n == 0 && !claim.waits).then_some(lease);
+                let took = Box::pin(take_or_wait(claim, known, deadline, &taken, cluster, printer)).await?;
                 taken.borrow_mut().push(took);
                 progress.one_done();
             }
@@ -211,19 +240,29 @@ pub async fn take_all(
     let outcome = {
         tokio::pin!(taking);
         tokio::select! {
-            outcome = &mut taking => outcome,
+            biased;
             interruption = interrupted() => {
                 stop.set(true);
                 let patience = if wait.wait.is_some() { Duration::from_millis(500) } else { UNDO };
-                let _ = tokio::time::timeout(patience, &mut taking).await;
+                // A second one does not wait for the answer to what is under way.
+                tokio::select! {
+                    _ = tokio::time::timeout(patience, &mut taking) => {}
+                    _ = interrupted() => {}
+                }
                 Err(interruption)
             }
+            outcome = &mut taking => outcome,
         }
     };
     drop(progress);
     let mut taken = taken.into_inner();
+    let waited = wait.wait.is_some() && claims.len() > 1;
     let outcome = match outcome {
-        Ok(()) => settle(claims, &taken, cluster).await,
+        Ok(()) => tokio::select! {
+            biased;
+            interruption = interrupted() => Err(interruption),
+            outcome = settle(claims, &taken, waited, cluster) => outcome,
+        },
         outcome => outcome,
     };
     if let Err(error) = outcome {
@@ -234,9 +273,44 @@ pub async fn take_all(
     Ok(taken)
 }
 
+/// Makes sure of what is told next: that the leases are held for as long as was asked for, and that the
+/// nodes are still those that were looked at.
+async fn settle(claims: &[Known], taken: &[(Held, Standing)], waited: bool, cluster: &Cluster) -> Result<()> {
+    let pairs: Vec<(&Claim, &Held)> = claims
+        .iter()
+        .filter_map(|(claim, _)| Some((claim, &taken.iter().find(|(held, _)| held.at == claim.at)?.0)))
+        .collect();
+    settle_owners(claims, taken, cluster).await?;
+    if waited {
+        let held = stream::iter(&pairs)
+            .filter(|(claim, _)| std::future::ready(!claim.terms.ignore_medik8s))
+            .map(async |(claim, _)| (&claim.at.name, cluster.medik8s_holder(&claim.at.name).await));
+        let mut held = std::pin::pin!(held.buffer_unordered(AT_ONCE));
+        while let Some((name, holder)) = held.next().await {
+            if let Some(holder) = holder? {
+                return Err(blocked(name, &Obstacle::Medik8s { holder }, None, cluster.server_time()));
+            }
+        }
+    }
+    // A process renews by itself.
+    let due = |(claim, held): &&(&Claim, &Held)| {
+        claim.terms.rule == Rule::Command
+            && !claim.terms.who.is_admin()
+            && !claim.writing.dry_run
+            && (held.sent() + FRESH).has_passed()
+    };
+    let mut renewals = stream::iter(pairs.iter().filter(due))
+        .map(async |(claim, held)| held.renew(cluster, claim.seconds).await)
+        .buffer_unordered(AT_ONCE);
+    while let Some(renewal) = renewals.next().await {
+        renewal?;
+    }
+    Ok(())
+}
+
 /// Makes sure that each lease whose owner was written goes with its node as it is now: the node may
 /// have been deleted, or recreated, since it was looked at.
-async fn settle(claims: &[Known], taken: &[(Held, Standing)], cluster: &Cluster) -> Result<()> {
+async fn settle_owners(claims: &[Known], taken: &[(Held, Standing)], cluster: &Cluster) -> Result<()> {
     let owned = |lease: &Lease| (lease.metadata.uid.clone(), lease.metadata.owner_references.clone());
     let new: Vec<(&Claim, &Held)> = claims
         .iter()
@@ -274,20 +348,25 @@ async fn persistently<T, F: Future<Output = Result<T>>>(read: impl Fn() -> F) ->
 
 /// Takes the next lease, waiting for it if need be; those taken before are kept meanwhile.
 async fn take_or_wait(
-    (claim, lease): &Known,
+    claim: &Claim,
+    known: Option<&Option<Object<Lease>>>,
     deadline: Option<Instant>,
     taken: &RefCell<Vec<(Held, Standing)>>,
     cluster: &Cluster,
     printer: &mut Printer,
 ) -> Result<(Held, Standing)> {
     let taking = async {
-        if !claim.waits {
-            match take_by(claim, lease.clone(), deadline, cluster).await {
-                Ok(Took::Yes(held, before)) => return Ok((held, before)),
-                Ok(Took::No(..)) => {}
-                Err(error) if error.is_transient() => {}
-                Err(error) => return Err(error),
+        let first = async {
+            match known {
+                Some(lease) => claim.take(cluster, lease.clone()).await,
+                None => claim.take_anew(cluster).await,
             }
+        };
+        match take_by(&claim.at.name, deadline, first).await {
+            Ok(Took::Yes(held, before)) => return Ok((held, before)),
+            Ok(Took::No(..)) => {}
+            Err(error) if error.is_transient() => {}
+            Err(error) => return Err(error),
         }
         wait_for(claim, deadline, cluster, printer).await
     };
@@ -306,15 +385,13 @@ async fn take_or_wait(
 
 /// Takes a lease, if that is done in time; otherwise what was written has to be withdrawn.
 pub async fn take_by(
-    claim: &Claim,
-    lease: Option<Object<Lease>>,
+    name: &str,
     deadline: Option<Instant>,
-    cluster: &Cluster,
+    taking: impl Future<Output = Result<Took>>,
 ) -> Result<Took> {
-    let taking = claim.take(cluster, lease);
     let Some(deadline) = deadline else { return taking.await };
     let late = |_| Error::TimedOut {
-        message: format!("{} could not be taken in time: the server is slow to answer", claim.at.name),
+        message: format!("{name} could not be taken in time: the server is slow to answer"),
     };
     timeout_at(deadline, taking).await.map_err(late)?
 }
@@ -332,12 +409,14 @@ pub async fn undo(claims: &[Known], cluster: &Cluster, printer: &mut Printer) {
             return;
         }
     };
-    let released: Vec<_> =
-        undone.iter().filter(|(_, done)| matches!(done, Ok(true))).map(|(name, _)| name.as_str()).collect();
-    if !released.is_empty() {
-        let what =
-            if let [one] = released[..] { one.to_owned() } else { format!("{} leases", released.len()) };
-        printer.note(&format!("released again: {what}"));
+    for (how, words) in [(Released::Yes, "released again"), (Released::PutBack, "held as before")] {
+        let names: Vec<_> =
+            undone.iter().filter(|(_, done)| done.as_ref().is_ok_and(|done| *done == how)).collect();
+        match &names[..] {
+            [] => {}
+            [(name, _)] => printer.note(&format!("{words}: {name}")),
+            several => printer.note(&format!("{words}: {} leases", several.len())),
+        }
     }
     for (name, done) in &undone {
         if let Err(error) = done {
@@ -377,7 +456,9 @@ pub async fn wait_for(
         return outcome;
     }
     drop(line);
-    let waited = humantime::format_duration(Duration::from_secs(began.elapsed().as_secs()));
+    let waited = humantime::format_duration(Duration::from_secs(
+        (began.elapsed() + Duration::from_millis(500)).as_secs(),
+    ));
     // The time is over: what else there is to do and to say is bounded, and not what it failed of.
     let last_look = async {
         claim.withdraw(cluster).await?;

@@ -7,7 +7,7 @@ use crate::{
     domain::{
         duration::age,
         maintenance::Standing,
-        taking::{Obstacle, Rule},
+        taking::{Obstacle, Rule, Terms},
     },
     error::{Error, Result},
     exit::ExitCode,
@@ -41,7 +41,13 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
                     hint: Some(format!("'kubectl lease maint acquire {name}' takes it")),
                 });
             }
-            standing => return Err(blocked(name, &Obstacle::Standing(standing), lease, now)),
+            standing => {
+                let mut error = blocked(name, &Obstacle::Standing(standing), lease, now);
+                if let Error::Held { hint, .. } = &mut error {
+                    *hint = None;
+                }
+                return Err(error);
+            }
         }
     }
     let writing = writing(&args.write);
@@ -52,7 +58,7 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
                 return Ok((name, None));
             }
             let taking = cli::Taking { take_malformed: false, ignore_medik8s: true };
-            let terms = terms(who.clone(), Rule::Command, None, &taking);
+            let terms = Terms { shortens: true, ..terms(who.clone(), Rule::Command, None, &taking) };
             let mut claim = Claim::on_node(target.node, terms, seconds);
             claim.writing = writing.clone();
             match claim.take(cluster, target.lease).await? {

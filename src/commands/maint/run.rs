@@ -1,9 +1,10 @@
 use std::{ffi::OsString, time::Duration};
 
-use super::{claims, take_all, targets, tell_remarks, terms, who};
+use super::{claims, replaces, take_all, targets, tell_remarks, terms, who};
 use crate::{
-    cli::{self, Identity, Run},
+    cli::{self, Run},
     cluster::{Cluster, single::Writing},
+    commands::interrupts,
     domain::{
         deadline::Schedule,
         holder::Who,
@@ -19,7 +20,8 @@ pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result
     let (who, targets) =
         tokio::try_join!(who(&args.identity, false, cluster), targets(&args.nodes, cluster))?;
     tell_remarks(cluster, printer);
-    let terms = process_terms(who, &args.identity, args.reason.clone(), &args.taking);
+    let mut terms = process_terms(who, args.reason.clone(), &args.taking);
+    terms.replaces = replaces(args.yes, true, &targets, &terms, cluster)?;
     let seconds = i32::try_from(args.duration.as_secs()).unwrap_or(i32::MAX);
     let claims = claims(targets, &terms, seconds, &args.wait, &Writing::default())?;
     let taken = take_all(&claims, &args.wait, cluster, printer).await?;
@@ -29,11 +31,9 @@ pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result
 
 /// For a process that runs under a maintenance lease: its holder is its own, and it goes on from what
 /// a command of the same user took before.
-pub fn process_terms(who: Who, identity: &Identity, reason: Option<String>, taking: &cli::Taking) -> Terms {
-    // A name that was given is written as it is: whether it is another process's cannot be told.
-    let own = if identity.holder.is_some() { who.clone() } else { who.unique(&term()) };
-    let adopts = identity.holder.is_none().then_some(who);
-    Terms { adopts, ..terms(own, Rule::Process, reason, taking) }
+pub fn process_terms(who: Who, reason: Option<String>, taking: &cli::Taking) -> Terms {
+    let own = who.unique(&term());
+    Terms { adopts: Some(who), ..terms(own, Rule::Process, reason, taking) }
 }
 
 /// How long letting go may take at the end.
@@ -56,7 +56,11 @@ pub async fn under(
     printer: &mut Printer,
 ) -> Result<ExitCode> {
     use crate::session::child::{self, Ended};
-    let ended = child::run(cluster, held, schedule, command, |warning| printer.warn(warning)).await;
+    let ended = match interrupts::none_so_far().await {
+        Ok(()) => child::run(cluster, held, schedule, command, |warning| printer.warn(warning)).await,
+        Err(interruption) => Err(interruption),
+    };
+    interrupts::forget();
     if let Ok(Ended::Survived { processes, lost }) = ended {
         let why = lost.map_or_else(
             || format!("interrupted while {processes} could not be ended"),
@@ -77,7 +81,7 @@ pub async fn under(
             }
             Err(error) => Some(error.to_string()),
         },
-        _ = crate::commands::interrupted() => Some("interrupted".to_owned()),
+        _ = interrupts::interrupted() => Some("interrupted".to_owned()),
     };
     if let Some(why) = failure {
         printer.warn(&format!("not released, it will expire: {why}"));

@@ -1,0 +1,88 @@
+//! Ctrl-C, and the other signals that ask this process to end.
+//!
+//! From the first call on a signal no longer ends the process by itself. So none may be lost, also not
+//! between two places that listen: what came meanwhile is told to the next.
+
+use std::{
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::watch;
+
+use crate::error::{Error, Result};
+
+/// How many of the signals that came were told.
+static TOLD: AtomicU64 = AtomicU64::new(0);
+
+/// Comes when the user, or whatever ends processes, wants this one to end; once for each signal.
+pub async fn interrupted() -> Error {
+    let mut came = listen();
+    loop {
+        let count = *came.borrow_and_update();
+        if count > TOLD.load(Ordering::Relaxed) {
+            TOLD.store(count, Ordering::Relaxed);
+            return Error::Interrupted;
+        }
+        if came.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Before something that is not to be begun after an interrupt.
+pub async fn none_so_far() -> Result<()> {
+    tokio::select! {
+        biased;
+        interruption = interrupted() => Err(interruption),
+        // So that a signal that has come is seen.
+        () = tokio::time::sleep(Duration::from_millis(1)) => Ok(()),
+    }
+}
+
+/// What came so far was for another: it was passed on to the command.
+pub fn forget() {
+    TOLD.store(*listen().borrow(), Ordering::Relaxed);
+}
+
+fn listen() -> watch::Receiver<u64> {
+    static COUNT: OnceLock<watch::Receiver<u64>> = OnceLock::new();
+    let start = || {
+        let (sender, receiver) = watch::channel(0);
+        count_signals(sender);
+        receiver
+    };
+    COUNT.get_or_init(start).clone()
+}
+
+#[cfg(unix)]
+fn count_signals(count: watch::Sender<u64>) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut signals: Vec<_> = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()]
+        .into_iter()
+        .filter(|kind| !crate::signals::is_ignored(*kind))
+        .filter_map(|kind| signal(kind).ok())
+        .collect();
+    tokio::spawn(async move {
+        loop {
+            std::future::poll_fn(|context| {
+                let came = signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
+                if came { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+            })
+            .await;
+            count.send_modify(|count| *count += 1);
+        }
+    });
+}
+
+#[cfg(not(unix))]
+fn count_signals(count: watch::Sender<u64>) {
+    tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() {
+            count.send_modify(|count| *count += 1);
+        }
+    });
+}
