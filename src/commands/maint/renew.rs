@@ -44,7 +44,7 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
             standing => {
                 let mut error = blocked(name, &Obstacle::Standing(standing), lease, now);
                 if let Error::Held { hint, .. } = &mut error {
-                    *hint = None;
+                    *hint = Some(format!("'kubectl lease maint status {name}' shows it"));
                 }
                 return Err(error);
             }
