@@ -128,8 +128,8 @@ pub async fn run(
             Some(Report::Ended(_) | Report::Expired) => return Ok(Ended::Lost(words())),
             Some(Report::Surviving(processes)) => {
                 warn(&format!(
-                    "the command has ended, but {processes} could not be ended: the lease is held until then; \
-                     interrupt to leave it to expire"
+                    "the command has ended, but {processes} could not be ended: the lease is kept until it is gone; \
+                     an interrupt leaves it to expire"
                 ));
                 stubborn = Some(processes);
             }

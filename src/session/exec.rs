@@ -57,7 +57,7 @@ impl Started {
 
 /// Starts `command` as a process that the kernel kills when the calling thread ends. It has the signal
 /// mask `blocked` and not the caller's, and of the environment not `without`.
-pub(super) fn start(command: &[OsString], blocked: &SigSet, without: &[String]) -> io::Result<Started> {
+pub(super) fn start(command: &[OsString], blocked: SigSet, without: &[String]) -> io::Result<Started> {
     let (failure, theirs) = io::pipe()?;
     fcntl(&theirs, FcntlArg::F_SETFD(FdFlag::empty()))?;
     let blocked: Vec<String> = blocked.iter().map(|signal| (signal as i32).to_string()).collect();

@@ -204,7 +204,7 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     // By this thread, which lives as long as this process: with it, the command ends.
-    let started = match exec::start(&command, &blocked, &names) {
+    let started = match exec::start(&command, blocked, &names) {
         Ok(started) => started,
         Err(error) => {
             let (code, why) = exec::failure(&error);
