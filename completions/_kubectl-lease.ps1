@@ -536,6 +536,8 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-lease' -ScriptBlock {
             [CompletionResult]::new('--proxy-url', '--proxy-url', [CompletionResultType]::ParameterName, 'The proxy to go through')
             [CompletionResult]::new('--disable-compression', '--disable-compression', [CompletionResultType]::ParameterName, 'Ask for uncompressed answers')
             [CompletionResult]::new('--all', '--all', [CompletionResultType]::ParameterName, 'All nodes')
+            [CompletionResult]::new('-y', '-y', [CompletionResultType]::ParameterName, 'Skip confirmation: replace the reason of a lease that you hold already')
+            [CompletionResult]::new('--yes', '--yes', [CompletionResultType]::ParameterName, 'Skip confirmation: replace the reason of a lease that you hold already')
             [CompletionResult]::new('--take-malformed', '--take-malformed', [CompletionResultType]::ParameterName, 'Take a lease whose fields cannot be judged: a holder without renewTime or duration')
             [CompletionResult]::new('--ignore-medik8s', '--ignore-medik8s', [CompletionResultType]::ParameterName, 'Take a node that medik8s is working on')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
