@@ -4,7 +4,7 @@ CARGO ?= cargo
 # Builds the control plane where it is missing, and says so; prints where it is.
 ASSETS = $$(tests/control-plane/build)
 
-.PHONY: help generate demo sandbox sandbox-down test test-offline test-mutations bench lint release release-all clean
+.PHONY: help generate demo sandbox sandbox-down test test-offline test-long test-mutations bench lint release release-all clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -31,6 +31,10 @@ generate: ## The files that are made from the help texts: completions, man pages
 
 test-offline: ## The tests that need no control plane
 	@$(CARGO) test --locked --lib --bins --test cli
+
+test-long: ## A long history of contended leases under faults, judged by porcupine (about 20 minutes)
+	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" KUBECTL_LEASE_HISTORY_OPERATIONS=$${KUBECTL_LEASE_HISTORY_OPERATIONS:-10000} \
+	 $(CARGO) test --locked --test cluster -- --nocapture history::
 
 test-mutations: ## Break the protocol on purpose, one way at a time: a test has to fail each time (about 40 minutes)
 	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" tests/mutations/run $(MUTATIONS)

@@ -196,7 +196,7 @@ fn a_lease_that_is_deleted_ends_the_command() {
     let (mut running, beats) = start_living(&plugin(), &name, &["-d", "3s"]);
     shared().kubectl(&["delete", "lease", "-n", "default", &name]);
     assert_eq!(running.wait(), 75);
-    assert!(running.stderr().contains("somebody deleted"), "{}", running.stderr());
+    assert!(running.stderr().contains("was deleted"), "{}", running.stderr());
     assert!(!lives(&beats));
 }
 
