@@ -16,7 +16,7 @@ use super::processes;
 use crate::clock::BootInstant;
 
 /// How much later than the plugin the watchdog may be sent the same signal.
-const LATER: Duration = Duration::from_millis(20);
+const LATER: Duration = Duration::from_millis(50);
 /// And how much earlier.
 const EARLIER: Duration = Duration::from_millis(500);
 

@@ -271,6 +271,8 @@ fn a_signal_that_the_service_manager_sends_to_every_process_comes_once() {
     let tell = |processes: &[u32]| {
         for process in processes {
             kill(Pid::from_raw(i32::try_from(*process).unwrap()), Signal::SIGTERM).unwrap();
+            // Time for the plugin to pass it on before the watchdog has it.
+            std::thread::sleep(Duration::from_millis(2));
         }
     };
     let terms = || running.stdout().matches("term").count();
