@@ -1,6 +1,22 @@
-//! Which signals this process may listen to.
+//! Which signals this process may listen to, and what they are.
 
+use nix::sys::signal::{SigSet, Signal};
 use tokio::signal::unix::SignalKind;
+
+/// Whether a signal asks a process to end.
+pub fn asks_to_end(number: i32) -> bool {
+    [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()]
+        .contains(&SignalKind::from_raw(number))
+}
+
+/// A signal mask as a word for another process.
+pub fn mask_to_word(mask: &SigSet) -> String {
+    mask.iter().map(|signal| (signal as i32).to_string()).collect::<Vec<_>>().join(",")
+}
+
+pub fn mask_from_word(word: &str) -> SigSet {
+    word.split(',').filter_map(|number| Signal::try_from(number.parse::<i32>().ok()?).ok()).collect()
+}
 
 /// Whether this process was started with a signal ignored: SIGHUP by nohup, SIGINT and SIGQUIT for the
 /// background jobs of a script. To listen for it would end that, here and in what is started from
@@ -20,6 +36,13 @@ fn is_in_mask(status: &str, kind: SignalKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mask_survives_being_a_word() {
+        for mask in [SigSet::empty(), SigSet::all(), SigSet::from(Signal::SIGHUP) | Signal::SIGTERM] {
+            assert_eq!(mask_from_word(&mask_to_word(&mask)), mask);
+        }
+    }
 
     #[test]
     fn the_mask_of_ignored_signals() {

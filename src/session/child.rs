@@ -22,16 +22,16 @@ use tokio::{
 use super::{
     Held, Lost,
     ending::PATIENCE,
-    keep,
+    keep, leash,
     processes::{adopt_orphans, end_everything},
-    watchdog::{self, Order, Report},
+    watchdog::{Order, Report},
 };
 use crate::{
     clock::BootInstant,
     cluster::Cluster,
     domain::deadline::Schedule,
     error::{Error, Result},
-    signals::is_ignored,
+    signals::{asks_to_end, is_ignored},
 };
 
 /// How late the watchdog may be before it is done without.
@@ -66,7 +66,7 @@ pub async fn run(
 ) -> Result<Ended> {
     let valid_since = held.iter().map(Held::sent).min().unwrap_or_else(BootInstant::now);
     let mut signals = signals()?;
-    // If the watchdog is killed, what it guarded comes to us.
+    // If leash and watchdog are killed, what they guarded comes to us.
     adopt_orphans();
     let (guard, mut reports) = Watchdog::start(command, &environment(held))?;
     guard.valid(valid_since, schedule);
@@ -82,7 +82,7 @@ pub async fn run(
     };
     tokio::pin!(keeping);
     let mut lost: Option<Lost> = None;
-    let mut group = None;
+    let (mut watchdog, mut group) = (None, None);
     // What does not end, and can be left behind by an interrupt.
     let mut stubborn: Option<String> = None;
     // When the watchdog should have done its work; it may have been stopped itself.
@@ -106,12 +106,13 @@ pub async fn run(
                     }
                     // So that it can report, if it was stopped; if it does not, it is done without.
                     let patient = !(overdue + PATIENCE + LATENESS).has_passed();
-                    guard.signal(if patient { Signal::SIGCONT } else { Signal::SIGKILL });
+                    let signal = if patient { Signal::SIGCONT } else { Signal::SIGKILL };
+                    guard.signal(watchdog, signal);
                 }
                 continue;
             }
             Some(number) = signals.recv() => {
-                if let Some(processes) = stubborn.take_if(|_| lost.is_none() && is_interrupt(number)) {
+                if let Some(processes) = stubborn.take_if(|_| lost.is_none() && asks_to_end(number)) {
                     return Ok(Ended::Survived { processes, lost: None });
                 }
                 guard.order(Order::Signal(number));
@@ -122,6 +123,16 @@ pub async fn run(
             lost.as_ref().map_or_else(|| "its lease could not be renewed in time".to_owned(), Lost::to_string)
         };
         match report {
+            Some(Report::Watching(number)) => watchdog = Some(Pid::from_raw(number)),
+            Some(Report::TooLate) => {
+                return Err(Error::LeaseLost {
+                    message: format!("the lease was lost and the command was not started: {}", words()),
+                });
+            }
+            Some(Report::Background) => warn(
+                "the command was stopped: it wants the terminal, which it does not have in a pipeline or in \
+                 the background; interrupt to end it, and run it without a pipe, or with its input redirected",
+            ),
             Some(Report::Started(number)) => group = Some(Pid::from_raw(number)),
             Some(Report::NotStarted(code, why)) => return Ok(Ended::NotStarted(code, why)),
             Some(Report::Ended(code)) if lost.is_none() => return Ok(Ended::Code(code)),
@@ -147,7 +158,9 @@ pub async fn run(
                     || "the watchdog that guards the command was killed".to_owned(),
                     Lost::to_string,
                 );
-                // Whether or not it came to tell which process group it had started.
+                // Where everything can be found by descent, the group is not needed: the leash may have
+                // reaped its first process, and the number be another's.
+                let group = group.filter(|_| !cfg!(target_os = "linux"));
                 return Ok(match end_everything(group) {
                     Some(processes) => Ended::Survived { processes, lost: Some(why) },
                     None => Ended::Lost(why),
@@ -174,7 +187,8 @@ fn environment(held: &[Held]) -> Vec<(&'static str, String)> {
 }
 
 struct Watchdog {
-    process: process::Child,
+    /// The watchdog's parent.
+    leash: process::Child,
     /// Open as long as the command may run.
     orders: Option<PipeWriter>,
 }
@@ -198,7 +212,7 @@ impl Watchdog {
         // Their ends go to the watchdog by number; ours stay ours.
         fcntl(&their_orders, FcntlArg::F_SETFD(FdFlag::empty())).map_err(|error| broken(error.into()))?;
         fcntl(&their_reports, FcntlArg::F_SETFD(FdFlag::empty())).map_err(|error| broken(error.into()))?;
-        let process = watchdog::command(command, their_orders.as_raw_fd(), their_reports.as_raw_fd())
+        let leash = leash::command(command, their_orders.as_raw_fd(), their_reports.as_raw_fd())
             .map_err(broken)?
             .envs(environment.iter().map(|(name, value)| (*name, value)))
             .spawn()
@@ -211,12 +225,14 @@ impl Watchdog {
                 }
             }
         });
-        Ok((Self { process, orders: Some(orders) }, receiver))
+        Ok((Self { leash, orders: Some(orders) }, receiver))
     }
 
-    fn signal(&self, signal: Signal) {
-        if let Ok(id) = i32::try_from(self.process.id()) {
-            let _ = kill(Pid::from_raw(id), signal);
+    /// Signals leash and watchdog.
+    fn signal(&self, watchdog: Option<Pid>, signal: Signal) {
+        let leash = i32::try_from(self.leash.id()).ok().map(Pid::from_raw);
+        for process in [leash, watchdog].into_iter().flatten() {
+            let _ = kill(process, signal);
         }
     }
 
@@ -236,7 +252,10 @@ impl Drop for Watchdog {
     fn drop(&mut self) {
         // If the command still runs, this ends it.
         drop(self.orders.take());
-        let _ = self.process.wait();
+        if self.leash.wait().is_ok_and(|status| !status.success()) {
+            // It did not see the end of the watchdog.
+            let _ = end_everything(None);
+        }
     }
 }
 
@@ -265,10 +284,4 @@ fn signals() -> Result<mpsc::UnboundedReceiver<i32>> {
     // listens to it starts others with the default.
     drop(signal(SignalKind::child()).map_err(Error::Output)?);
     Ok(receiver)
-}
-
-/// Whether a signal asks a process to end.
-fn is_interrupt(number: i32) -> bool {
-    [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()]
-        .contains(&SignalKind::from_raw(number))
 }

@@ -1,8 +1,8 @@
 //! The step between the watchdog and the command: a process that ties its life to the watchdog's, and
 //! then becomes the command.
 //!
-//! When plugin and watchdog are killed together, nothing is left that would end the command: so the
-//! kernel does (`PR_SET_PDEATHSIG`). A process can ask for that only itself.
+//! When plugin, leash and watchdog are killed together, nothing is left that would end the command: so
+//! the kernel does (`PR_SET_PDEATHSIG`). A process can ask for that only itself.
 
 use std::{
     ffi::OsString,
@@ -17,11 +17,12 @@ use std::{
 
 use nix::{
     fcntl::{FcntlArg, FdFlag, fcntl},
-    sys::signal::{SigSet, Signal},
+    sys::signal::Signal,
     unistd::{Pid, getppid},
 };
 
 use super::watchdog::inherited;
+use crate::signals;
 
 /// The hidden subcommand that makes this binary the command.
 pub const SUBCOMMAND: &str = "__exec";
@@ -57,16 +58,15 @@ impl Started {
 
 /// Starts `command` as a process that the kernel kills when the calling thread ends. It has the signal
 /// mask `blocked` and not the caller's, and of the environment not `without`.
-pub(super) fn start(command: &[OsString], blocked: SigSet, without: &[String]) -> io::Result<Started> {
+pub(super) fn start(command: &[OsString], blocked: &str, without: &[String]) -> io::Result<Started> {
     let (failure, theirs) = io::pipe()?;
     fcntl(&theirs, FcntlArg::F_SETFD(FdFlag::empty()))?;
-    let blocked: Vec<String> = blocked.iter().map(|signal| (signal as i32).to_string()).collect();
     let mut process = Command::new(this_program()?);
     process
         .arg(SUBCOMMAND)
         .arg(Pid::this().to_string())
         .arg(theirs.as_raw_fd().to_string())
-        .arg(blocked.join(","))
+        .arg(blocked)
         .args(command)
         .process_group(0);
     for name in without {
@@ -94,8 +94,7 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
     if getppid() != watchdog {
         return refused;
     }
-    let blocked = blocked.split(',').filter_map(|number| Signal::try_from(number.parse::<i32>().ok()?).ok());
-    let _ = blocked.collect::<SigSet>().thread_set_mask();
+    let _ = signals::mask_from_word(&blocked).thread_set_mask();
     let error = Command::new(program).args(args).exec();
     let (code, why) = failure(&error);
     let _ = write!(failures, "{code} {why}");

@@ -43,7 +43,9 @@ pub enum Lost {
 impl std::fmt::Display for Lost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Taken { name, holder } if holder.is_empty() => write!(f, "'{name}' was released by another client"),
+            Self::Taken { name, holder } if holder.is_empty() => {
+                write!(f, "'{name}' was released by another client")
+            }
             Self::Taken { name, holder } => write!(f, "'{holder}' took '{name}'"),
             Self::Deleted { name } => write!(f, "'{name}' was deleted"),
             Self::Unrenewed { name, why } => write!(f, "'{name}' could not be renewed in time: {why}"),

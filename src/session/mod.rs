@@ -6,6 +6,8 @@
 //! own: the one that renews may itself be stopped or killed.
 
 #[cfg(unix)]
+mod broadcast;
+#[cfg(unix)]
 pub mod child;
 mod claim;
 #[cfg(unix)]
@@ -15,6 +17,8 @@ pub mod exec;
 pub mod handover;
 mod held;
 mod keeper;
+#[cfg(unix)]
+pub mod leash;
 #[cfg(unix)]
 mod processes;
 #[cfg(unix)]

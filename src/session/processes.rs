@@ -72,15 +72,28 @@ fn descendants(ancestor: Pid, processes: &[Process]) -> Vec<&Process> {
     family
 }
 
+/// A process, its parent, and so on, as far as they can be seen.
+fn lineage(process: Pid, processes: &[Process]) -> Vec<Pid> {
+    let mut lineage = vec![process];
+    let parent = |id: Pid| processes.iter().find(|process| process.id == id).map(|process| process.parent);
+    while let Some(parent) = lineage.last().and_then(|id| parent(*id)) {
+        lineage.push(parent);
+    }
+    lineage
+}
+
+/// Whether this process descends from that one.
+#[cfg(target_os = "linux")]
+pub(super) fn is_ancestor(id: i32) -> bool {
+    id == 1 || lineage(nix::unistd::getppid(), &processes()).contains(&Pid::from_raw(id))
+}
+
 /// Whether another process of this one's group may be using the terminal: its ancestors there, such
 /// as the shell of a script, wait for it.
 fn shares_group(process: Pid, processes: &[Process]) -> bool {
-    let find = |id: Pid| processes.iter().find(|process| process.id == id);
-    let Some(group) = find(process).map(|process| process.group) else { return true };
-    let mut ancestors = vec![process];
-    while let Some(parent) = ancestors.last().and_then(|id| find(*id)).map(|process| process.parent) {
-        ancestors.push(parent);
-    }
+    let found = processes.iter().find(|other| other.id == process);
+    let Some(group) = found.map(|process| process.group) else { return true };
+    let ancestors = lineage(process, processes);
     processes
         .iter()
         .any(|process| process.group == group && !process.zombie && !ancestors.contains(&process.id))

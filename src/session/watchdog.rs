@@ -7,6 +7,8 @@
 //! plugin dies. It is the same binary, run again, under a name of its own: what kills the plugin by
 //! name, or by what is on its command line, leaves the watchdog alone. It heeds no signal but those
 //! that cannot be blocked, so that what signals every process (systemd's stop) leaves it to its work.
+//! Its parent is the leash, which ends what this process guarded if it is killed together with the
+//! plugin.
 
 use std::{
     ffi::OsString,
@@ -22,14 +24,15 @@ use std::{
 use nix::{
     errno::Errno,
     sys::{
-        signal::{SigSet, SigmaskHow, Signal, killpg},
+        signal::{SigSet, Signal, killpg},
         wait::{WaitPidFlag, WaitStatus, waitpid},
     },
-    unistd::{Pid, close, getpgid, getpgrp, getppid, tcgetpgrp, tcsetpgrp},
+    unistd::{Pid, close, getpgid, getpgrp, tcgetpgrp, tcsetpgrp},
 };
 use tokio::signal::unix::SignalKind;
 
 use super::{
+    broadcast::Broadcast,
     ending::{Due, Ending},
     exec,
     processes::{self, GLANCE},
@@ -84,6 +87,10 @@ impl Order {
 /// What the watchdog reports, a line each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
+    /// The watchdog is this process.
+    Watching(i32),
+    /// The lease's time was over before the command could be started.
+    TooLate,
     /// The command runs, as this process group.
     Started(i32),
     /// It could not be started; the shell's code for that, and why.
@@ -92,6 +99,8 @@ pub enum Report {
     Ended(u8),
     /// Its time ran out, and it was ended.
     Expired,
+    /// It was stopped because it wants the terminal, which it does not have.
+    Background,
     /// It has ended, and these processes that it left behind could not be ended yet.
     Surviving(String),
     /// A signal for it could not be sent to any of these processes of it.
@@ -103,10 +112,13 @@ pub enum Report {
 impl Report {
     fn line(&self) -> String {
         match self {
+            Self::Watching(id) => format!("watching {id}\n"),
+            Self::TooLate => "late\n".to_owned(),
             Self::Started(group) => format!("started {group}\n"),
             Self::NotStarted(code, why) => format!("failed {code} {}\n", why.replace('\n', " ")),
             Self::Ended(code) => format!("ended {code}\n"),
             Self::Expired => "expired\n".to_owned(),
+            Self::Background => "background\n".to_owned(),
             Self::Surviving(names) => format!("surviving {names}\n"),
             Self::Unheard(signal, names) => format!("unheard {signal} {names}\n"),
             Self::Survived(names) => format!("survived {names}\n"),
@@ -117,10 +129,13 @@ impl Report {
         let (word, rest) = line.trim_end().split_once(' ').unwrap_or((line.trim_end(), ""));
         let numbered = || rest.split_once(' ').map(|(number, text)| (number, text.to_owned()));
         match word {
+            "watching" => rest.parse().ok().map(Self::Watching),
+            "late" => Some(Self::TooLate),
             "started" => rest.parse().ok().map(Self::Started),
             "failed" => numbered().and_then(|(code, why)| Some(Self::NotStarted(code.parse().ok()?, why))),
             "ended" => rest.parse().ok().map(Self::Ended),
             "expired" => Some(Self::Expired),
+            "background" => Some(Self::Background),
             "surviving" => Some(Self::Surviving(rest.to_owned())),
             "unheard" => {
                 numbered().and_then(|(signal, names)| Some(Self::Unheard(signal.parse().ok()?, names)))
@@ -138,38 +153,40 @@ enum Event {
     Orphaned,
     /// The command has ended, with this code.
     Ended(u8),
+    /// The command was stopped because it wants the terminal, which it does not have.
+    Background,
     /// Nothing descends from this process any more.
     Alone,
 }
 
-/// The process that will be a watchdog for `command`, and that is told and reports over these pipes.
-pub(super) fn command(command: &[OsString], orders: RawFd, reports: RawFd) -> io::Result<Command> {
+/// The process that will be a watchdog, with the leash's arguments and what it started with blocked.
+pub(super) fn command(args: &[OsString], blocked: &SigSet) -> io::Result<Command> {
     let mut watchdog = Command::new(exec::this_program()?);
     watchdog
         .arg0(NAME.to_string_lossy().as_ref())
         .arg(SUBCOMMAND)
-        .arg(orders.to_string())
-        .arg(reports.to_string())
-        .arg(command.len().to_string())
-        // Not as arguments: who kills the command by its words (pkill -f) would kill the watchdog.
-        .envs(command.iter().enumerate().map(|(n, word)| (word_name(n), word)))
-        // What stops or kills the plugin's process group leaves the watchdog alone.
+        .args(args)
+        .arg(signals::mask_to_word(blocked))
+        // What stops or kills the leash's process group leaves the watchdog alone.
         .process_group(0);
     Ok(watchdog)
 }
 
 /// The variable that has a word of the command.
-fn word_name(n: usize) -> String {
+pub(super) fn word_name(n: usize) -> String {
     format!("KUBECTL_LEASE_COMMAND_{n}")
 }
 
-/// The watchdog's whole life: `ARGS` are the two pipes' numbers and how many words the command has.
+/// The watchdog's whole life: `ARGS` are the two pipes' numbers, how many words the command has, the
+/// plugin's process, and the signals that are blocked for the command. For itself all of them are.
 pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
     let refused = ExitCode::from(2);
     let mut args = args.filter_map(|word| word.into_string().ok());
     let mut pipe = || args.next()?.parse::<RawFd>().ok();
     let (Some(orders), Some(reports)) = (pipe(), pipe()) else { return refused };
     let Some(count) = args.next().and_then(|count| count.parse::<usize>().ok()) else { return refused };
+    let Some(plugin) = args.next().and_then(|id| id.parse().ok()).map(Pid::from_raw) else { return refused };
+    let Some(blocked) = args.next() else { return refused };
     let names: Vec<String> = (0..count).map(word_name).collect();
     let command: Option<Vec<OsString>> = names.iter().map(std::env::var_os).collect();
     let Some(command) = command.filter(|command| !command.is_empty()) else { return refused };
@@ -178,9 +195,6 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
     };
     #[cfg(target_os = "linux")]
     let _ = nix::sys::prctl::set_name(NAME);
-    // Before any thread is started, which inherits it. The terminal's signals too: it may be handed
-    // to the command and back from the background.
-    let Ok(blocked) = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK) else { return refused };
     // Whatever the command starts stays our descendant, even when its own parent has ended.
     processes::adopt_orphans();
 
@@ -194,17 +208,18 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
         }
         let _ = orders_sender.send(Event::Orphaned);
     });
-    // Nothing is started before it is known until when it may run.
-    let Ok(Event::Order(Order::Valid { terminate, kill })) = events.recv() else { return refused };
     let mut report =
         |report: &Report| reports.write_all(report.line().as_bytes()).and_then(|()| reports.flush()).is_ok();
+    report(&Report::Watching(Pid::this().as_raw()));
+    // Nothing is started before it is known until when it may run.
+    let Ok(Event::Order(Order::Valid { terminate, kill })) = events.recv() else { return refused };
     if terminate.has_passed() {
         // The plugin was stopped between taking the lease and getting here.
-        report(&Report::Expired);
+        report(&Report::TooLate);
         return ExitCode::SUCCESS;
     }
     // By this thread, which lives as long as this process: with it, the command ends.
-    let started = match exec::start(&command, blocked, &names) {
+    let started = match exec::start(&command, &blocked, &names) {
         Ok(started) => started,
         Err(error) => {
             let (code, why) = exec::failure(&error);
@@ -214,7 +229,7 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
     };
     let group = Pid::from_raw(i32::try_from(started.process.id()).unwrap_or(i32::MAX));
     report(&Report::Started(group.as_raw()));
-    let terminal = Terminal::hand_over(group);
+    let terminal = Terminal::hand_over(plugin, group);
     let handed_over = terminal.is_some();
     let reaper = sender.clone();
     thread::spawn(move || reap(group, handed_over, &reaper));
@@ -246,11 +261,14 @@ fn guard(
     let mut ended: Option<(u8, BootInstant)> = None;
     let mut kill_again = BootInstant::now();
     let mut spoken_of = String::new();
+    let mut broadcast = Broadcast::new();
     loop {
         // While its first process is not reaped, the group's number cannot be another's.
         let alive = ended.is_none().then_some(group);
         let fresh = ended.is_some_and(|(_, since)| !(since + LINGER).has_passed());
-        match events.recv_timeout(if fresh { GLANCE } else { LOOK }) {
+        let event = events.recv_timeout(if fresh { GLANCE } else { LOOK });
+        broadcast.read();
+        match event {
             Ok(Event::Ended(code)) => {
                 // What the command left running had the lease's protection too, and has it no longer.
                 let _ = killpg(group, Signal::SIGKILL);
@@ -265,11 +283,18 @@ fn guard(
             }
             Ok(Event::Order(Order::Valid { terminate, kill })) => ending.renewed(terminate, kill),
             Ok(Event::Order(Order::Signal(number))) => {
-                if let (Some(group), Ok(signal)) = (alive, Signal::try_from(number))
-                    && killpg(group, signal) == Err(Errno::EPERM)
-                {
-                    report(&Report::Unheard(number, processes::names()));
+                if let (Some(group), Ok(signal)) = (alive, Signal::try_from(number)) {
+                    if !broadcast.take(number) && killpg(group, signal) == Err(Errno::EPERM) {
+                        report(&Report::Unheard(number, processes::names()));
+                    }
+                    // A command that is stopped, such as for want of the terminal, cannot hear it.
+                    if signals::asks_to_end(number) {
+                        let _ = killpg(group, Signal::SIGCONT);
+                    }
                 }
+            }
+            Ok(Event::Background) => {
+                report(&Report::Background);
             }
             Ok(Event::Orphaned) => ending.orphaned(BootInstant::now()),
             Err(_) => {}
@@ -306,6 +331,7 @@ fn guard(
 
 /// Says when the command ends, and when nothing that descends from this process is left.
 fn reap(child: Pid, handed_over: bool, events: &mpsc::Sender<Event>) {
+    let mut told = false;
     loop {
         // Any child: what the command has orphaned has come to us, and is not left a zombie.
         match waitpid(None, Some(WaitPidFlag::WUNTRACED)) {
@@ -320,11 +346,15 @@ fn reap(child: Pid, handed_over: bool, events: &mpsc::Sender<Event>) {
             Ok(WaitStatus::Stopped(_, Signal::SIGTSTP)) => {
                 let _ = killpg(child, Signal::SIGCONT);
             }
-            // It wanted the terminal before it had it. Where it is never to have it, it waits, as
-            // anything in the background does.
+            // It wanted the terminal before it had it.
             Ok(WaitStatus::Stopped(_, Signal::SIGTTIN | Signal::SIGTTOU)) if handed_over => {
                 thread::sleep(LOOK);
                 let _ = killpg(child, Signal::SIGCONT);
+            }
+            // Where it is never to have it, it waits, as anything in the background does.
+            Ok(WaitStatus::Stopped(_, Signal::SIGTTIN | Signal::SIGTTOU)) if !told => {
+                told = true;
+                let _ = events.send(Event::Background);
             }
             Ok(_) | Err(Errno::EINTR) => {}
             Err(_) => {
@@ -352,10 +382,9 @@ impl Terminal {
     /// Hands the terminal over, if it is one and was the plugin's alone: what else is in its group,
     /// such as a pager at the other end of a pipe, would be in the background then, and would be
     /// stopped together with the plugin as soon as it reads a key.
-    fn hand_over(group: Pid) -> Option<Self> {
+    fn hand_over(plugin: Pid, group: Pid) -> Option<Self> {
         let tty = File::options().read(true).write(true).open("/dev/tty").ok()?;
         let owner = tcgetpgrp(&tty).ok()?;
-        let plugin = getppid();
         if owner != getpgid(Some(plugin)).unwrap_or_else(|_| getpgrp())
             || !processes::is_alone_on_terminal(plugin)
             // The background job of a script: the terminal is the script's.
@@ -396,7 +425,10 @@ mod tests {
         let failed = Report::NotStarted(127, "No such file or directory (os error 2)".into());
         let names = || "processes 12 (sleep), 13 (my (odd) name)".to_owned();
         for report in [
+            Report::Watching(41),
+            Report::TooLate,
             Report::Started(42),
+            Report::Background,
             failed,
             Report::Ended(143),
             Report::Expired,

@@ -247,8 +247,7 @@ fn a_lost_connection_ends_the_command_in_time() {
 fn a_killed_watchdog_ends_the_command_too() {
     let name = format!("hold-{}", random());
     let (mut running, beats) = start_living(&plugin(), &name, &[]);
-    let children = Command::new("pgrep").args(["-P", &running.id().to_string()]).output().unwrap();
-    let watchdog = String::from_utf8(children.stdout).unwrap().trim().to_owned();
+    let watchdog = running.watchdog().to_string();
     assert!(Command::new("kill").args(["-KILL", &watchdog]).status().unwrap().success());
     assert_eq!(running.wait(), 75);
     assert!(!lives(&beats));
@@ -258,8 +257,7 @@ fn a_killed_watchdog_ends_the_command_too() {
 fn a_stopped_watchdog_does_not_keep_the_command() {
     let name = format!("hold-{}", random());
     let (mut running, beats) = start_living(&plugin(), &name, &["-d", "3s"]);
-    let children = Command::new("pgrep").args(["-P", &running.id().to_string()]).output().unwrap();
-    let watchdog = String::from_utf8(children.stdout).unwrap().trim().to_owned();
+    let watchdog = running.watchdog().to_string();
     assert!(Command::new("kill").args(["-STOP", &watchdog]).status().unwrap().success());
     shared().kubectl(&["delete", "lease", "-n", "default", &name]);
     assert_eq!(running.wait(), 75);
@@ -343,8 +341,7 @@ fn what_leaves_the_process_group_is_ended_too() {
 
         let mut running = plugin().start(&["hold", &name, "-n", "default", "--", "bash", "-c", &script]);
         wait_for("it runs again", SOON, || lives(&beats), || running.stderr());
-        let children = Command::new("pgrep").args(["-P", &running.id().to_string()]).output().unwrap();
-        let watchdog = String::from_utf8(children.stdout).unwrap().trim().to_owned();
+        let watchdog = running.watchdog().to_string();
         assert!(Command::new("kill").args(["-KILL", &watchdog]).status().unwrap().success());
         assert_eq!(running.wait(), 75);
         assert!(!lives(&beats), "{escape}, by a killed watchdog");

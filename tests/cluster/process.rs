@@ -21,7 +21,7 @@ use crate::{
         faults::{Fault, FaultProxy},
         random,
     },
-    plugin::{BINARY, Plugin, Running, wait_for},
+    plugin::{BINARY, Plugin, Running, children, wait_for},
     shared,
 };
 
@@ -52,21 +52,6 @@ fn file() -> PathBuf {
 fn runs(process: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, fields)| !fields.starts_with(['Z', 'X']))
-}
-
-fn children(process: u32) -> Vec<u32> {
-    fs::read_to_string(format!("/proc/{process}/task/{process}/children"))
-        .unwrap_or_default()
-        .split_whitespace()
-        .map(|id| id.parse().unwrap())
-        .collect()
-}
-
-#[track_caller]
-fn watchdog(running: &Running) -> u32 {
-    let found = children(running.id());
-    assert_eq!(found.len(), 1, "{found:?}");
-    found[0]
 }
 
 #[track_caller]
@@ -118,7 +103,7 @@ fn what_kills_the_plugin_by_name_or_words_leaves_the_watchdog_to_end_everything(
         let args = [BINARY, "hold", &name, "-n", "default", "--", "sh", "-c", &script];
         let mut running = plugin().start_by("setsid", &args);
         let family = printed(&running, 3);
-        let dog = watchdog(&running);
+        let dog = running.watchdog();
         let id = running.id().to_string();
         let kill = match way {
             "its number" => vec!["kill", "-9", &id],
@@ -133,18 +118,60 @@ fn what_kills_the_plugin_by_name_or_words_leaves_the_watchdog_to_end_everything(
     }
 }
 
-/// Neither can do anything then: the kernel does.
 #[test]
-fn plugin_and_watchdog_killed_together_take_the_command_with_them() {
+fn any_two_of_plugin_leash_and_watchdog_killed_together_leave_nothing() {
+    for spared in ["plugin", "leash", "watchdog"] {
+        let name = name();
+        let mut running = plugin().start(&["hold", &name, "-n", "default", "--", "sh", "-c", FAMILY]);
+        let family = printed(&running, 3);
+        let mut all =
+            [("plugin", running.id()), ("leash", running.leash()), ("watchdog", running.watchdog())];
+        // The plugin last: what is left behind by the other two has to be found by a leash that lives.
+        all.reverse();
+        let killed: Vec<u32> = all.iter().filter(|(name, _)| *name != spared).map(|(_, id)| *id).collect();
+        signal("-STOP", &killed);
+        signal("-KILL", &killed);
+        all_gone(&family, Duration::from_secs(2));
+        all_gone(&all.map(|(_, id)| id), SOON);
+        if spared == "plugin" {
+            assert_eq!(running.wait(), 75, "{}", running.stderr());
+            assert_eq!(holder(&name), "");
+        } else {
+            assert_ne!(holder(&name), "", "{spared}: it is left to expire");
+        }
+    }
+}
+
+/// Nothing can do anything then: the kernel does.
+#[test]
+fn plugin_leash_and_watchdog_killed_together_take_the_command_with_them() {
     let name = name();
     let script = "echo $$; while :; do sleep 0.1; done";
     let running = plugin().start(&["hold", &name, "-n", "default", "--", "sh", "-c", script]);
     let command = printed(&running, 1);
-    let both = [watchdog(&running), running.id()];
-    signal("-STOP", &both);
-    signal("-KILL", &both);
+    let all = [running.watchdog(), running.leash(), running.id()];
+    signal("-STOP", &all);
+    signal("-KILL", &all);
     all_gone(&command, Duration::from_secs(2));
     assert_ne!(holder(&name), "", "it is left to expire");
+}
+
+/// It is there for when the others are gone.
+#[test]
+fn a_leash_that_is_killed_alone_changes_nothing() {
+    let (name, go) = (name(), file());
+    let script = format!("sleep 600 & echo $!; until [ -e {} ]; do sleep 0.05; done; exit 5", go.display());
+    let mut running = plugin().start(&["hold", &name, "-n", "default", "--", "sh", "-c", &script]);
+    let left = printed(&running, 1);
+    let leash = running.leash();
+    signal("-KILL", &[leash]);
+    all_gone(&[leash], SOON);
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(runs(running.id()) && runs(left[0]), "{}", running.stderr());
+    fs::write(go, "").unwrap();
+    assert_eq!(running.wait(), 5, "{}", running.stderr());
+    all_gone(&left, Duration::ZERO);
+    assert_eq!(holder(&name), "");
 }
 
 /// Between the start of the command and the watchdog's report of it.
@@ -161,7 +188,9 @@ fn a_watchdog_that_is_killed_as_it_starts_the_command_leaves_nothing() {
         let running = plugin().start(&args);
         let end = Instant::now() + SOON;
         let dog = loop {
-            if let [dog] = children(running.id())[..] {
+            if let [leash] = children(running.id())[..]
+                && let [dog] = children(leash)[..]
+            {
                 break dog;
             }
             assert!(Instant::now() < end, "{}", running.stderr());
@@ -184,7 +213,7 @@ fn a_renewal_that_comes_after_sigterm_does_not_let_the_command_go_on() {
     let told = file();
     let script = format!("trap 'touch {}' TERM; while :; do sleep 0.02; done", told.display());
     let mut dog = Command::new("sh")
-        .args(["-c", "exec \"$0\" __watchdog 3 4 3 3<&0 4>&1 </dev/null >/dev/null", BINARY])
+        .args(["-c", "exec \"$0\" __watchdog 3 4 3 $PPID '' 3<&0 4>&1 </dev/null >/dev/null", BINARY])
         .envs([("KUBECTL_LEASE_COMMAND_0", "sh"), ("KUBECTL_LEASE_COMMAND_1", "-c")])
         .env("KUBECTL_LEASE_COMMAND_2", script)
         .stdin(std::process::Stdio::piped())
@@ -198,6 +227,7 @@ fn a_renewal_that_comes_after_sigterm_does_not_let_the_command_go_on() {
         writeln!(orders, "valid {} {}", now + terminate, now + kill).unwrap();
     };
     valid(1000, 2000);
+    assert_eq!(reports.next(), Some(format!("watching {}", dog.id())));
     let started = reports.next().unwrap();
     let command: u32 = started.strip_prefix("started ").unwrap().parse().unwrap();
     wait_for("it is told to end", SOON, || told.exists(), String::new);
@@ -220,10 +250,52 @@ fn a_signal_to_every_process_leaves_the_command_its_time_to_end() {
         );
         let mut running = plugin().start(&["hold", &name, "-n", "default", "--", "sh", "-c", &script]);
         let command = printed(&running, 1);
-        signal(signal_name, &[running.id(), watchdog(&running), command[0]]);
+        signal(signal_name, &[running.id(), running.leash(), running.watchdog(), command[0]]);
         assert_eq!(running.wait(), code, "{signal_name}: {}", running.stderr());
         assert_eq!(holder(&name), "");
     }
+}
+
+/// Sent by this process, from which all of them descend, as services do from their manager.
+#[test]
+fn a_signal_that_the_service_manager_sends_to_every_process_comes_once() {
+    use nix::{
+        sys::signal::{Signal, kill},
+        unistd::Pid,
+    };
+    let name = name();
+    let script = "trap 'echo term' TERM; echo $$; while :; do sleep 0.02; done";
+    let running = plugin().start(&["hold", &name, "-n", "default", "--", "sh", "-c", script]);
+    let command = printed(&running, 1)[0];
+    let (id, leash, dog) = (running.id(), running.leash(), running.watchdog());
+    let tell = |processes: &[u32]| {
+        for process in processes {
+            kill(Pid::from_raw(i32::try_from(*process).unwrap()), Signal::SIGTERM).unwrap();
+            // Time for the plugin to pass it on before the watchdog has it.
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    };
+    let terms = || running.stdout().matches("term").count();
+    // In whatever order the manager finds them.
+    for (n, order) in [[id, leash, dog, command], [command, dog, leash, id]].iter().enumerate() {
+        tell(order);
+        std::thread::sleep(Duration::from_millis(400));
+        assert_eq!(terms(), 2 * n + 1, "{}", running.stdout());
+        // To the plugin alone it is passed on as ever.
+        tell(&[id]);
+        running.until("it is passed on", SOON, |text| text.matches("term").count() == 2 * n + 2);
+    }
+    // What only the watchdog got says nothing about what the plugin gets a while later.
+    tell(&[dog]);
+    std::thread::sleep(Duration::from_millis(700));
+    tell(&[id]);
+    running.until("it is passed on", SOON, |text| text.matches("term").count() == 5);
+    // Nor does a signal of another's, who may have chosen them by the file that they run.
+    signal("-TERM", &[id, leash, dog]);
+    running.until("it is passed on", SOON, |text| text.matches("term").count() == 6);
+    // What is left of the command is the watchdog's.
+    running.signal("-KILL");
+    all_gone(&[command], SOON);
 }
 
 #[test]
@@ -233,7 +305,7 @@ fn a_hangup_does_not_end_what_nohup_started() {
     let args = [BINARY, "hold", &name, "-n", "default", "--", "sh", "-c", script];
     let mut running = plugin().start_by("nohup", &args);
     let command = printed(&running, 1);
-    signal("-HUP", &[running.id(), watchdog(&running), command[0]]);
+    signal("-HUP", &[running.id(), running.watchdog(), command[0]]);
     std::thread::sleep(Duration::from_millis(500));
     assert!(runs(running.id()) && runs(command[0]), "{}", running.stderr());
     running.signal("-TERM");
@@ -299,7 +371,8 @@ fn a_lease_that_is_answered_too_late_runs_nothing() {
     let touch = ["touch", trace.to_str().unwrap()];
     Plugin::new(&proxy.kubeconfig)
         .run(&[&["hold", &name, "-n", "default", "-d", "3s", "--"][..], &touch].concat())
-        .expect(75);
+        .expect(75)
+        .says("error: the lease was lost and the command was not started");
     assert!(!trace.exists());
 }
 
@@ -550,7 +623,7 @@ fn a_lost_lease_with_a_process_that_cannot_be_ended_says_so_and_is_not_released(
         let name = name();
         let (mut running, survivor) = user.hold(&name, &script);
         if kill_watchdog {
-            signal("-KILL", &[watchdog(&running)]);
+            signal("-KILL", &[running.watchdog()]);
         } else {
             broken.store(true, Ordering::SeqCst);
             // Past the last attempt to renew, a release would succeed again.
@@ -632,6 +705,27 @@ fn a_command_alone_has_the_terminal_and_gives_it_back() {
             screen.contains("back-42") && !screen.contains("code-4")
         });
     }
+    keyboard.types("exit\r");
+    shell.wait();
+}
+
+/// In a pipeline, where the terminal is not the command's: the kernel stops it when it reads from it.
+#[test]
+fn a_command_that_waits_for_the_terminal_of_a_pipeline_is_spoken_of_and_can_be_interrupted() {
+    let name = name();
+    let mut shell = plugin().env("PS1", "ready> ").start_on_terminal_by("bash", &["--norc", "-i"], 40, 250);
+    let mut keyboard = shell.keyboard();
+    shell.until("the shell is there", SOON, |screen| screen.contains("ready>"));
+    let script = "read x </dev/tty; echo got $x";
+    let hold = shell_line(&[BINARY, "hold", &name, "-n", "default", "--", "sh", "-c", script]);
+    keyboard.types(&format!("{hold} | cat; echo code-${{PIPESTATUS[0]}}\r"));
+    shell.until("it is spoken of", SOON, |screen| {
+        screen.contains("warning: the command was stopped: it wants the terminal")
+    });
+    keyboard.types("\x03");
+    shell.until("it has ended", SOON, |screen| screen.matches("ready>").count() == 2);
+    wait_for("it is released", SOON, || holder(&name).is_empty(), || shell.screen());
+    assert_eq!(shell.screen().matches("it wants the terminal").count(), 1, "{}", shell.screen());
     keyboard.types("exit\r");
     shell.wait();
 }

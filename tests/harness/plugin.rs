@@ -212,6 +212,21 @@ impl Running {
         self.child.id()
     }
 
+    /// The process between the plugin and the watchdog, which is its only child.
+    #[track_caller]
+    pub fn leash(&self) -> u32 {
+        only_child(self.id())
+    }
+
+    /// The watchdog, which starts the command.
+    #[track_caller]
+    pub fn watchdog(&self) -> u32 {
+        let watchdog = only_child(self.leash());
+        let name = std::fs::read_to_string(format!("/proc/{watchdog}/comm")).unwrap();
+        assert_eq!(name.trim_end(), "lease-watchdog");
+        watchdog
+    }
+
     pub fn signal(&self, signal: &str) {
         assert!(
             Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap().success()
@@ -235,6 +250,22 @@ impl Running {
             thread::sleep(Duration::from_millis(5));
         }
     }
+}
+
+#[track_caller]
+fn only_child(process: u32) -> u32 {
+    let found = children(process);
+    assert_eq!(found.len(), 1, "children of {process}: {found:?}");
+    found[0]
+}
+
+/// The processes that a process has started and that are not reaped.
+pub fn children(process: u32) -> Vec<u32> {
+    std::fs::read_to_string(format!("/proc/{process}/task/{process}/children"))
+        .unwrap_or_default()
+        .split_whitespace()
+        .map(|id| id.parse().unwrap())
+        .collect()
 }
 
 impl Drop for Running {
