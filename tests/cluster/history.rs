@@ -216,6 +216,8 @@ enum Disturbance {
     Signal(Signal, Duration),
     /// Stopped after the first, for the second.
     Stop(Duration, Duration),
+    /// A third party releases its lease.
+    Evict(Duration),
 }
 
 impl Invocation<'_> {
@@ -241,7 +243,8 @@ impl Invocation<'_> {
         push(&["--holder", &self.holder, "--request-timeout", "2s"]);
         if self.admin {
             push(&["--admin"]);
-        } else if !self.verb.ends_with("release") {
+        }
+        if !self.verb.ends_with("release") {
             push(&["-d", &format!("{}s", self.seconds)]);
         }
         if let Some(seconds) = self.wait {
@@ -399,11 +402,15 @@ impl<'a> Round<'a> {
         // It has not been waited for, so the number is still its own.
         let send = |signal| kill(process, signal).unwrap();
         let mut plan = match invocation.disturbance {
-            Disturbance::None => vec![],
+            Disturbance::None | Disturbance::Evict(_) => vec![],
             Disturbance::Signal(signal, after) => vec![(after, signal)],
             Disturbance::Stop(after, length) => {
                 vec![(after + length, Signal::SIGCONT), (after, Signal::SIGSTOP)]
             }
+        };
+        let mut eviction = match invocation.disturbance {
+            Disturbance::Evict(after) => Some(after),
+            _ => None,
         };
         let mut done: Vec<String> = Vec::new();
         let mut too_long = self.end + Duration::from_secs(5);
@@ -416,6 +423,11 @@ impl<'a> Round<'a> {
             if let Some((_, signal)) = plan.pop_if(|(after, _)| began.elapsed() >= *after) {
                 send(signal);
                 done.push(format!("{signal} at {:.3}s", self.elapsed()));
+            }
+            if eviction.take_if(|after| began.elapsed() >= *after).is_some() {
+                let namespace = if invocation.verb == "hold" { PLAIN } else { NODES };
+                self.remove(namespace, invocation.leases[0], false);
+                done.push(format!("evicted by {:.3}s", self.elapsed()));
             }
             if Instant::now() > too_long {
                 send(Signal::SIGKILL);
@@ -494,7 +506,7 @@ impl<'a> Round<'a> {
     fn by_name(&self, worker: usize, random: &mut Random, node: &str) {
         let admin = random.percent(8);
         // Some share a name, as the invocations of one person do.
-        let holder = if !admin && random.percent(20) { SHARED[0].to_owned() } else { self.name(worker) };
+        let holder = if !admin && random.percent(35) { SHARED[0].to_owned() } else { self.name(worker) };
         let mut nodes = vec![node];
         if !admin && random.percent(10) {
             nodes.push(random.of(&self.nodes).as_str());
@@ -503,7 +515,7 @@ impl<'a> Round<'a> {
         }
         let run = |verb, random: &mut Random| {
             let mut invocation = self.by_hand(verb, nodes.clone(), holder.clone(), random);
-            invocation.admin = admin;
+            (invocation.admin, invocation.seconds) = (admin, if admin { 1 } else { invocation.seconds });
             if verb == "acquire" && random.percent(if invocation.way.sees { 30 } else { 5 }) {
                 invocation.wait = Some(1 + random.below(10));
             }
@@ -511,8 +523,12 @@ impl<'a> Round<'a> {
         };
         let code = run("acquire", random);
         if admin {
-            // Nobody else could, ever: until it is known to be released.
-            thread::sleep(random.millis(0, 1500));
+            // Some longer than anything else lasts. And nobody else could release it, ever.
+            thread::sleep(if random.percent(40) {
+                random.millis(4500, 7000)
+            } else {
+                random.millis(0, 1000)
+            });
             for _ in 0..10 {
                 if code == 4 || [0, 4].contains(&run("release", random)) {
                     break;
@@ -572,15 +588,21 @@ impl<'a> Round<'a> {
         random: &mut Random,
     ) -> Invocation<'b> {
         let disturbance = match random.below(100) {
-            0..15 => Disturbance::Signal(Signal::SIGKILL, random.millis(0, 4000)),
-            15..19 => Disturbance::Signal(Signal::SIGINT, random.millis(0, 3000)),
-            19..23 => Disturbance::Signal(Signal::SIGTERM, random.millis(0, 3000)),
-            23..35 => Disturbance::Stop(random.millis(0, 3000), random.millis(500, 9000)),
+            0..18 => Disturbance::Signal(Signal::SIGKILL, random.millis(0, 4000)),
+            18..21 => Disturbance::Signal(Signal::SIGINT, random.millis(0, 3000)),
+            21..24 => Disturbance::Signal(Signal::SIGTERM, random.millis(0, 3000)),
+            24..42 => Disturbance::Stop(random.millis(0, 3000), random.millis(500, 9000)),
+            42..50 => Disturbance::Evict(random.millis(500, 2500)),
             _ => Disturbance::None,
         };
         // Those that share a name are others all the same, but their renewals cannot be told apart.
-        let holder = if random.percent(20) { SHARED[1].to_owned() } else { self.name(0) };
-        let way = self.way(&leases, random);
+        let holder = if random.percent(30) { SHARED[1].to_owned() } else { self.name(0) };
+        let mut way = self.way(&leases, random);
+        let evicted = matches!(disturbance, Disturbance::Evict(_));
+        while evicted && way.sees && leases.len() == 1 {
+            // Who sees it ends the command at once; who does not, when it is to be renewed.
+            way = self.way(&leases, random);
+        }
         Invocation {
             verb,
             way,
@@ -590,8 +612,14 @@ impl<'a> Round<'a> {
             seconds: 3 + random.below(3),
             wait: random.percent(if way.sees { 55 } else { 5 }).then(|| 1 + random.below(12)),
             disturbance,
-            // Most are short; some have to be renewed a few times, and outlive a loss.
-            beats: if random.percent(60) { 1 + random.below(100) } else { 100 + random.below(400) },
+            // Most are short; some have to be renewed a few times, and would outlive a loss.
+            beats: if evicted {
+                500
+            } else if random.percent(60) {
+                1 + random.below(100)
+            } else {
+                100 + random.below(400)
+            },
             stubborn: random.percent(50),
         }
     }
