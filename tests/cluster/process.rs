@@ -484,8 +484,13 @@ impl Unprivileged {
             eprintln!("skipped: setpriv is not installed");
             return None;
         }
-        fs::copy(setpriv.trim(), this.file("as-root")).unwrap();
-        fs::copy(BINARY, this.file("kubectl-lease")).unwrap();
+        // Not by this process: what it starts meanwhile would have the file open for writing, and a
+        // file that is written cannot be executed.
+        let copy = |from: &str, to: &str| {
+            assert!(Command::new("cp").arg(from).arg(this.file(to)).status().unwrap().success());
+        };
+        copy(setpriv.trim(), "as-root");
+        copy(BINARY, "kubectl-lease");
         fs::copy(kubeconfig, this.file("kubeconfig")).unwrap();
         for (name, mode) in
             [("as-root", 0o4755), ("kubectl-lease", 0o755), ("kubeconfig", 0o644), ("", 0o755)]
