@@ -12,6 +12,7 @@ use nix::sys::{
 };
 use std::{thread, time::Duration};
 
+#[cfg(target_os = "linux")]
 use super::processes;
 use crate::clock::BootInstant;
 
@@ -30,6 +31,7 @@ pub(super) struct Broadcast {
 }
 
 impl Broadcast {
+    /// To be called when the command has been started: it has nothing of what was sent before.
     #[cfg(target_os = "linux")]
     pub(super) fn new() -> Self {
         let passed_on = [
@@ -42,7 +44,10 @@ impl Broadcast {
         ];
         let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
         let signals = SignalFd::with_flags(&SigSet::from_iter(passed_on), flags).ok();
-        Self { signals, received: Vec::new() }
+        let mut broadcast = Self { signals, received: Vec::new() };
+        broadcast.read();
+        broadcast.received.clear();
+        broadcast
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -67,7 +72,7 @@ impl Broadcast {
 
     /// Whether a signal that the plugin has received was sent to every process. Each counts once.
     pub(super) fn take(&mut self, number: i32) -> bool {
-        let limit = BootInstant::now() + LATER;
+        let limit = BootInstant::now() + if cfg!(target_os = "linux") { LATER } else { Duration::ZERO };
         loop {
             self.read();
             if let Some(at) = self.received.iter().position(|(received, _)| *received == number) {

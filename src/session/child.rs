@@ -252,6 +252,8 @@ impl Drop for Watchdog {
     fn drop(&mut self) {
         // If the command still runs, this ends it.
         drop(self.orders.take());
+        // If it was stopped.
+        self.signal(None, Signal::SIGCONT);
         if self.leash.wait().is_ok_and(|status| !status.success()) {
             // It did not see the end of the watchdog.
             let _ = end_everything(None);

@@ -158,20 +158,21 @@ fn plugin_leash_and_watchdog_killed_together_take_the_command_with_them() {
 
 /// It is there for when the others are gone.
 #[test]
-fn a_leash_that_is_killed_alone_changes_nothing() {
-    let (name, go) = (name(), file());
-    let script = format!("sleep 600 & echo $!; until [ -e {} ]; do sleep 0.05; done; exit 5", go.display());
-    let mut running = plugin().start(&["hold", &name, "-n", "default", "--", "sh", "-c", &script]);
-    let left = printed(&running, 1);
-    let leash = running.leash();
-    signal("-KILL", &[leash]);
-    all_gone(&[leash], SOON);
-    std::thread::sleep(Duration::from_millis(300));
-    assert!(runs(running.id()) && runs(left[0]), "{}", running.stderr());
-    fs::write(go, "").unwrap();
-    assert_eq!(running.wait(), 5, "{}", running.stderr());
-    all_gone(&left, Duration::ZERO);
-    assert_eq!(holder(&name), "");
+fn a_leash_that_is_killed_or_stopped_alone_changes_nothing() {
+    for how in ["-KILL", "-STOP"] {
+        let (name, go) = (name(), file());
+        let script =
+            format!("sleep 600 & echo $!; until [ -e {} ]; do sleep 0.05; done; exit 5", go.display());
+        let mut running = plugin().start(&["hold", &name, "-n", "default", "--", "sh", "-c", &script]);
+        let left = printed(&running, 1);
+        signal(how, &[running.leash()]);
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(runs(running.id()) && runs(left[0]), "{how}: {}", running.stderr());
+        fs::write(go, "").unwrap();
+        assert_eq!(running.wait(), 5, "{how}: {}", running.stderr());
+        all_gone(&left, Duration::ZERO);
+        assert_eq!(holder(&name), "", "{how}");
+    }
 }
 
 /// Between the start of the command and the watchdog's report of it.
@@ -205,38 +206,80 @@ fn a_watchdog_that_is_killed_as_it_starts_the_command_leaves_nothing() {
     all_gone(&family.lines().map(|line| line.parse().unwrap()).collect::<Vec<_>>(), Duration::ZERO);
 }
 
-/// The watchdog alone: a renewal that it hears of when SIGTERM was sent, as from a plugin that was
-/// stopped meanwhile.
+/// Leash and watchdog without a plugin: this test gives the orders.
+struct Guard {
+    leash: std::process::Child,
+    orders: std::process::ChildStdin,
+    reports: Box<dyn Iterator<Item = String>>,
+}
+
+impl Guard {
+    fn start(script: &str) -> Self {
+        use std::io::{BufRead as _, BufReader};
+        let mut leash = Command::new("sh")
+            .args(["-c", "exec \"$0\" __leash 3 4 3 $PPID 3<&0 4>&1 </dev/null >/dev/null", BINARY])
+            .envs([("KUBECTL_LEASE_COMMAND_0", "sh"), ("KUBECTL_LEASE_COMMAND_1", "-c")])
+            .env("KUBECTL_LEASE_COMMAND_2", script)
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let orders = leash.stdin.take().unwrap();
+        let reports = BufReader::new(leash.stdout.take().unwrap()).lines().map(Result::unwrap);
+        Self { leash, orders, reports: Box::new(reports) }
+    }
+
+    fn order(&mut self, order: &str) {
+        use std::io::Write as _;
+        writeln!(self.orders, "{order}").unwrap();
+    }
+
+    fn valid(&mut self, terminate: u64, kill: u64) {
+        let now = kubectl_lease::clock::BootInstant::now().to_millis();
+        self.order(&format!("valid {} {}", now + terminate, now + kill));
+    }
+
+    /// The process that is reported next.
+    #[track_caller]
+    fn process(&mut self, word: &str) -> u32 {
+        let report = self.reports.next().unwrap();
+        report.strip_prefix(word).unwrap_or_else(|| panic!("{report}")).trim().parse().unwrap()
+    }
+}
+
+/// As from a plugin that was stopped meanwhile.
 #[test]
 fn a_renewal_that_comes_after_sigterm_does_not_let_the_command_go_on() {
-    use std::io::{BufRead as _, BufReader, Write as _};
     let told = file();
     let script = format!("trap 'touch {}' TERM; while :; do sleep 0.02; done", told.display());
-    let mut dog = Command::new("sh")
-        .args(["-c", "exec \"$0\" __watchdog 3 4 3 $PPID '' 3<&0 4>&1 </dev/null >/dev/null", BINARY])
-        .envs([("KUBECTL_LEASE_COMMAND_0", "sh"), ("KUBECTL_LEASE_COMMAND_1", "-c")])
-        .env("KUBECTL_LEASE_COMMAND_2", script)
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut orders = dog.stdin.take().unwrap();
-    let mut reports = BufReader::new(dog.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let mut valid = |terminate: u64, kill: u64| {
-        let now = kubectl_lease::clock::BootInstant::now().to_millis();
-        writeln!(orders, "valid {} {}", now + terminate, now + kill).unwrap();
-    };
-    valid(1000, 2000);
-    assert_eq!(reports.next(), Some(format!("watching {}", dog.id())));
-    let started = reports.next().unwrap();
-    let command: u32 = started.strip_prefix("started ").unwrap().parse().unwrap();
+    let mut guard = Guard::start(&script);
+    guard.valid(1000, 2000);
+    guard.process("watching");
+    let command = guard.process("started");
     wait_for("it is told to end", SOON, || told.exists(), String::new);
     let begun = Instant::now();
-    valid(20_000, 30_000);
-    assert_eq!(reports.next().as_deref(), Some("expired"));
+    guard.valid(8000, 9000);
+    assert_eq!(guard.reports.next().as_deref(), Some("expired"));
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     all_gone(&[command], Duration::ZERO);
-    dog.wait().unwrap();
+    guard.leash.wait().unwrap();
+}
+
+/// The command was not there yet when the service manager told every process to end.
+#[test]
+fn a_signal_from_before_the_command_was_started_is_passed_on() {
+    use nix::{
+        sys::signal::{Signal, kill},
+        unistd::Pid,
+    };
+    let mut guard = Guard::start("exec sleep 600");
+    let dog = guard.process("watching");
+    kill(Pid::from_raw(i32::try_from(dog).unwrap()), Signal::SIGTERM).unwrap();
+    guard.valid(4000, 5000);
+    guard.order("signal 15");
+    guard.process("started");
+    assert_eq!(guard.reports.next().as_deref(), Some("ended 143"));
+    guard.leash.wait().unwrap();
 }
 
 /// As systemd does, which stops a service by a signal to every process of its control group.
