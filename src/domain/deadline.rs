@@ -62,6 +62,16 @@ mod tests {
         assert_eq!(of(1800), schedule(1800, 600.0, 1740.0, 1770.0));
         assert_eq!(of(3), schedule(3, 1.0, 2.0, 2.75));
         assert_eq!(of(6 * 3600), schedule(6 * 3600, 1200.0, 21540.0, 21570.0));
+        for (seconds, written, last_words) in [
+            (3, 3, 0.75),
+            (6, 6, 1.5),
+            (8, 8, 2.0),
+            (1800, 1800, 2.0), // a lost lease is not waited on for as long as an unrenewed one
+            (u64::from(u32::MAX), i32::MAX, 2.0),
+        ] {
+            assert_eq!(of(seconds).seconds(), written);
+            assert_eq!(of(seconds).last_words(), Duration::from_secs_f64(last_words), "{seconds}");
+        }
     }
 
     proptest! {

@@ -178,5 +178,47 @@ mod tests {
         assert_eq!(lease.expires(), None, "later than there is a time for");
         let empty: Lease = serde_json::from_str(r#"{"spec":{"renewTime":null}}"#).unwrap();
         assert_eq!(empty.spec, LeaseSpec::default());
+        assert_eq!((empty.holder(), empty.reason(), empty.duration()), ("", None, None));
+        assert_eq!((empty.renewed(), empty.expires()), (None, None));
+    }
+
+    #[test]
+    fn what_a_lease_says_is_read_from_its_fields() {
+        let lease: Lease = serde_json::from_value(serde_json::json!({
+            "metadata": { "annotations": { "kubectl-lease.dev/reason": "a disk", "other": "x" } },
+            "spec": {
+                "holderIdentity": "jane", "leaseDurationSeconds": 15, "renewTime": "2026-01-02T03:04:05.000006Z",
+            },
+        }))
+        .unwrap();
+        assert_eq!((lease.holder(), lease.reason()), ("jane", Some("a disk")));
+        assert_eq!(lease.renewed(), Some("2026-01-02T03:04:05.000006Z".parse().unwrap()));
+        assert_eq!(lease.duration(), Some(SignedDuration::from_secs(15)));
+        assert_eq!(lease.expires(), Some("2026-01-02T03:04:20.000006Z".parse().unwrap()));
+    }
+
+    #[test]
+    fn a_host_is_what_comes_before_the_last_underscore() {
+        for (identity, host, short) in [
+            ("cp-1_58b10081-17ca", "cp-1", "cp-1_58b10081"),
+            ("a_b_c", "a_b", "a_b_c"),
+            ("jane@laptop", "jane@laptop", "jane@laptop"),
+            ("_x", "", "_x"),
+            ("", "", ""),
+        ] {
+            assert_eq!((super::host(identity), super::short(identity).as_str()), (host, short));
+        }
+    }
+
+    #[test]
+    fn names_of_objects_are_those_that_the_api_takes() {
+        let long = "a".repeat(253);
+        for name in ["a", "0", "node-1", "ip-10-0-0-1.ec2.internal", "a--b", long.as_str()] {
+            assert!(is_object_name(name), "{name}");
+        }
+        let too_long = "a".repeat(254);
+        for name in ["", "-a", "a-", ".a", "a.", "A", "aB", "a_b", "a/b", "ä", "a b", too_long.as_str()] {
+            assert!(!is_object_name(name), "{name}");
+        }
     }
 }

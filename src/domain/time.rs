@@ -191,7 +191,36 @@ mod tests {
     fn later_answers_narrow_the_interval() {
         let first = Skew::default().observe(at(0.0), at(2.0), at(10.0));
         let second = first.observe(at(3.0), at(3.1), at(13.0));
-        assert_eq!(second.bounds, Some((SignedDuration::from_millis(9_900), SignedDuration::from_secs(11))));
+        let narrow = Some((SignedDuration::from_millis(9_900), SignedDuration::from_secs(11)));
+        assert_eq!(second.bounds, narrow);
+        // One that took longer, or that was cut at another moment, takes nothing back.
+        assert_eq!(second.observe(at(4.0), at(9.0), at(14.0)).bounds, narrow);
+        let third = second.observe(at(6.0), at(6.0), at(16.4));
+        assert_eq!(third.bounds, Some((SignedDuration::from_millis(10_400), SignedDuration::from_secs(11))));
+        // Intervals that touch agree.
+        let touching = Skew::default().observe(at(0.0), at(0.0), at(0.0)).observe(at(1.0), at(1.0), at(2.0));
+        assert_eq!(touching.bounds, Some((SignedDuration::from_secs(1), SignedDuration::from_secs(1))));
+    }
+
+    #[test]
+    fn from_three_seconds_on_a_difference_is_told() {
+        for (seconds, told) in [(2.4, false), (2.5, true), (-3.4, false), (-3.5, true)] {
+            // The interval is a second wide, and its middle is the guess.
+            let skew = Skew::default().observe(at(0.0), at(0.0), at(seconds));
+            assert_eq!(skew.worth_a_warning().is_some(), told, "{:?}", skew.offset());
+            assert_eq!(skew.server_time(at(0.0)).0, at(seconds + 0.5));
+        }
+    }
+
+    #[test]
+    fn without_evidence_the_local_clock_is_believed() {
+        assert_eq!(Skew::default().offset(), SignedDuration::ZERO);
+        // An interval that only touches zero may hold it.
+        for date in [0.0, -1.0] {
+            let skew = Skew::default().observe(at(0.0), at(0.0), at(date));
+            assert_eq!(skew.offset(), SignedDuration::ZERO, "{date}");
+        }
+        assert_eq!(ServerTime(at(5.0)).since(at(2.0)), SignedDuration::from_secs(3));
     }
 
     #[test]
