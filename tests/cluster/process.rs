@@ -250,12 +250,18 @@ impl Guard {
 /// As from a plugin that was stopped meanwhile.
 #[test]
 fn a_renewal_that_comes_after_sigterm_does_not_let_the_command_go_on() {
-    let told = file();
-    let script = format!("trap 'touch {}' TERM; while :; do sleep 0.02; done", told.display());
+    let (ready, told) = (file(), file());
+    let script = format!(
+        "trap 'touch {}' TERM; touch {}; while :; do sleep 0.02; done",
+        told.display(),
+        ready.display()
+    );
     let mut guard = Guard::start(&script);
-    guard.valid(1000, 2000);
+    guard.valid(20_000, 21_000);
     guard.process("watching");
     let command = guard.process("started");
+    wait_for("it runs", SOON, || ready.exists(), String::new);
+    guard.valid(0, 2000);
     wait_for("it is told to end", SOON, || told.exists(), String::new);
     let begun = Instant::now();
     guard.valid(8000, 9000);
