@@ -4,7 +4,7 @@ CARGO ?= cargo
 # Builds the control plane where it is missing, and says so; prints where it is.
 ASSETS = $$(tests/control-plane/build)
 
-.PHONY: help generate demo sandbox sandbox-down test test-offline bench lint release release-all clean
+.PHONY: help generate demo sandbox sandbox-down test test-long test-offline bench lint release release-all clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -25,6 +25,11 @@ sandbox-down: ## End the control plane of `make sandbox`
 test: ## All tests, those on a real control plane included
 	@assets="$(ASSETS)" && oldest=$$(tests/control-plane/build oldest) && \
 	 KUBEBUILDER_ASSETS="$$assets" KUBEBUILDER_ASSETS_OLDEST="$$oldest" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-3} $(CARGO) test --locked --lib --bins --tests
+
+# As above, but until the plugin was run so many times; KUBECTL_LEASE_SEED does the same again.
+test-long: ## A quarter of an hour of contended leases under faults, judged by a checker
+	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" KUBECTL_LEASE_HISTORY_OPERATIONS=$${KUBECTL_LEASE_HISTORY_OPERATIONS:-10000} \
+	 $(CARGO) test --locked --test cluster history:: -- --nocapture
 
 generate: ## The files that are made from the help texts: completions, man pages, README
 	@GENERATE=overwrite $(CARGO) test --locked --test cli generated

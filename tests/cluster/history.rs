@@ -48,7 +48,7 @@ use crate::harness::{
 
 const NODES: &str = "kube-node-maintenance";
 const PLAIN: &str = "default";
-const WORKERS: usize = 16;
+const WORKERS: usize = 20;
 /// Names that several processes use: of those who type commands, and of commands that run.
 const SHARED: [&str; 2] = ["crew", "job"];
 /// How long the workers work on the same leases.
@@ -493,7 +493,7 @@ impl<'a> Round<'a> {
                 98 => self.remove(NODES, node, true),
                 _ => thread::sleep(random.millis(0, 2000)),
             }
-            thread::sleep(random.millis(0, 300));
+            thread::sleep(random.millis(0, 150));
         }
     }
 
@@ -504,7 +504,7 @@ impl<'a> Round<'a> {
 
     /// A lease of a node from its acquisition to its release, or until it is left to expire.
     fn by_name(&self, worker: usize, random: &mut Random, node: &str) {
-        let admin = random.percent(8);
+        let admin = random.percent(12);
         // Some share a name, as the invocations of one person do.
         let holder = if !admin && random.percent(35) { SHARED[0].to_owned() } else { self.name(worker) };
         let mut nodes = vec![node];
@@ -516,7 +516,15 @@ impl<'a> Round<'a> {
         let run = |verb, random: &mut Random| {
             let mut invocation = self.by_hand(verb, nodes.clone(), holder.clone(), random);
             (invocation.admin, invocation.seconds) = (admin, if admin { 1 } else { invocation.seconds });
-            if verb == "acquire" && random.percent(if invocation.way.sees { 30 } else { 5 }) {
+            if verb == "acquire"
+                && random.percent(if !invocation.way.sees {
+                    5
+                } else if admin {
+                    70
+                } else {
+                    30
+                })
+            {
                 invocation.wait = Some(1 + random.below(10));
             }
             self.invoke(worker, &invocation)
