@@ -26,6 +26,7 @@ test: ## All tests, those on a real control plane included
 	@assets="$(ASSETS)" && oldest=$$(tests/control-plane/build oldest) && \
 	 KUBEBUILDER_ASSETS="$$assets" KUBEBUILDER_ASSETS_OLDEST="$$oldest" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-3} $(CARGO) test --locked --lib --bins --tests
 
+# As above, but until the plugin was run so many times; KUBECTL_LEASE_SEED does the same again.
 generate: ## The files that are made from the help texts: completions, man pages, README
 	@GENERATE=overwrite $(CARGO) test --locked --test cli generated
 

@@ -48,7 +48,7 @@ use crate::harness::{
 
 const NODES: &str = "kube-node-maintenance";
 const PLAIN: &str = "default";
-const WORKERS: usize = 16;
+const WORKERS: usize = 20;
 /// Names that several processes use: of those who type commands, and of commands that run.
 const SHARED: [&str; 2] = ["crew", "job"];
 /// How long the workers work on the same leases.
@@ -68,6 +68,15 @@ const LATE: Duration = Duration::from_secs(12);
 /// whole seconds a clock is known to half a second.
 const CLOCK_SECONDS: i64 = 2;
 const CLOCK_ERROR: Duration = Duration::from_millis(2500);
+
+/// The name that a process was given. `maint run` adds to it what makes it the process's own.
+fn named(holder: &str) -> String {
+    let is_own = |suffix: &str| suffix.len() == 8 && suffix.chars().all(|c| c.is_ascii_hexdigit());
+    match holder.rsplit_once('#') {
+        Some((name, suffix)) if is_own(suffix) => name.to_owned(),
+        _ => holder.to_owned(),
+    }
+}
 
 struct Random(u64);
 
@@ -493,7 +502,7 @@ impl<'a> Round<'a> {
                 98 => self.remove(NODES, node, true),
                 _ => thread::sleep(random.millis(0, 2000)),
             }
-            thread::sleep(random.millis(0, 300));
+            thread::sleep(random.millis(0, 150));
         }
     }
 
@@ -504,7 +513,7 @@ impl<'a> Round<'a> {
 
     /// A lease of a node from its acquisition to its release, or until it is left to expire.
     fn by_name(&self, worker: usize, random: &mut Random, node: &str) {
-        let admin = random.percent(8);
+        let admin = random.percent(12);
         // Some share a name, as the invocations of one person do.
         let holder = if !admin && random.percent(35) { SHARED[0].to_owned() } else { self.name(worker) };
         let mut nodes = vec![node];
@@ -516,7 +525,15 @@ impl<'a> Round<'a> {
         let run = |verb, random: &mut Random| {
             let mut invocation = self.by_hand(verb, nodes.clone(), holder.clone(), random);
             (invocation.admin, invocation.seconds) = (admin, if admin { 1 } else { invocation.seconds });
-            if verb == "acquire" && random.percent(if invocation.way.sees { 30 } else { 5 }) {
+            if verb == "acquire"
+                && random.percent(if !invocation.way.sees {
+                    5
+                } else if admin {
+                    70
+                } else {
+                    30
+                })
+            {
                 invocation.wait = Some(1 + random.below(10));
             }
             self.invoke(worker, &invocation)
@@ -813,7 +830,12 @@ impl Watch {
         let reader = thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
                 let now = SystemTime::now();
-                seen.lock().unwrap().push((now, serde_json::from_str(&line).unwrap_or_default()));
+                let mut event: Value = serde_json::from_str(&line).unwrap_or_default();
+                let holder = &mut event["object"]["spec"]["holderIdentity"];
+                if let Some(name) = holder.as_str().map(named) {
+                    *holder = name.into();
+                }
+                seen.lock().unwrap().push((now, event));
             }
         });
         Self { kubectl, reader: Some(reader), versions }
