@@ -13,8 +13,8 @@ use tokio::time::Instant;
 use super::{
     check_right, count, dry_run_note, evidence, interrupted,
     maint::{
-        claims,
-        run::{RELEASE, process_terms},
+        check_all, claims,
+        run::{process_terms, release},
         take_all, targets, who,
     },
     tell_remarks, watching, writing,
@@ -67,14 +67,8 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
         interruption = interrupted() => Err(interruption),
         confirmed = async { confirm(args, &seen, cluster, printer) } => confirmed,
     }?;
-    if args.write.dry_run == DryRun::Client {
-        return done(args, printer);
-    }
     let which = cli::Nodes { nodes: vec![args.node.clone()], selector: None, all: false };
     let targets = targets(&which, cluster).await?;
-    if args.write.dry_run == DryRun::Server {
-        return under(args, &seen, &[], &who.to_string(), cluster, printer).await;
-    }
     tell_remarks(cluster, printer);
     let what = if args.undo { "unfencing" } else { "fencing" };
     let reason = args.reason.as_ref().map_or_else(|| what.to_owned(), |reason| format!("{what}: {reason}"));
@@ -83,27 +77,32 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
     let wait = cli::Wait { wait: None };
     let seconds = i32::try_from(DURATION.as_secs()).unwrap_or(i32::MAX);
     let claims = claims(targets, &terms, seconds, &wait, &Writing::default())?;
-    let taken = take_all(&claims, &wait, cluster, printer).await.map_err(|error| match error {
-        Error::Held { message, .. } => Error::Held {
-            message,
-            hint: Some(
-                "ask them: whoever holds a node for maintenance may have switched it off, or not".into(),
-            ),
-        },
-        error => error,
-    })?;
+    check_all(&claims, cluster).map_err(ask_the_holder)?;
+    match args.write.dry_run {
+        DryRun::None => {}
+        DryRun::Client => return done(args, printer),
+        DryRun::Server => return under(args, &seen, &[], &who.to_string(), cluster, printer).await,
+    }
+    let taken = take_all(&claims, &wait, cluster, printer).await.map_err(ask_the_holder)?;
     let Some((held, _)) = taken.into_iter().next() else {
         return Err(Error::NotFound { message: format!("there is no node '{}'", args.node), hint: None });
     };
     let outcome = under(args, &seen, std::slice::from_ref(&held), &who.to_string(), cluster, printer).await;
-    match tokio::time::timeout(RELEASE, held.release(cluster, &Writing::default())).await {
-        Ok(Ok(_)) => {}
-        Ok(Err(error)) => {
-            printer.warn(&format!("the lease of {} is not released, it will expire: {error}", args.node));
-        }
-        Err(_) => printer.warn(&format!("the lease of {} is not released, it will expire", args.node)),
-    }
+    release(std::slice::from_ref(&held), cluster, printer).await;
     outcome
+}
+
+/// What to do about a node that another holds.
+fn ask_the_holder(error: Error) -> Error {
+    match error {
+        Error::Held { message, .. } => Error::Held {
+            message,
+            hint: Some(
+                "ask its holder: the machine may have been switched off for maintenance, or not".into(),
+            ),
+        },
+        error => error,
+    }
 }
 
 /// Acts while what is held is kept.

@@ -116,6 +116,10 @@ pub async fn run(
                     return Ok(Ended::Survived { processes, lost: None });
                 }
                 guard.order(Order::Signal(number));
+                if asks_to_end(number) {
+                    // A watchdog that is stopped passes nothing on.
+                    guard.signal(watchdog, Signal::SIGCONT);
+                }
                 continue;
             }
         };
@@ -130,8 +134,9 @@ pub async fn run(
                 });
             }
             Some(Report::Background) => warn(
-                "the command was stopped: it wants the terminal, which it does not have in a pipeline or in \
-                 the background; interrupt to end it, and run it without a pipe, or with its input redirected",
+                "the command was stopped: it wants the terminal, which it does not have in the background, or \
+                 where others of its pipeline or script may use it; interrupt to end it, and run it without \
+                 them, or with its input redirected",
             ),
             Some(Report::Started(number)) => group = Some(Pid::from_raw(number)),
             Some(Report::NotStarted(code, why)) => return Ok(Ended::NotStarted(code, why)),

@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use jiff::Timestamp;
 use tokio::time::sleep;
 
 use super::claim::{ATTEMPTS, PAUSE};
@@ -55,7 +56,7 @@ struct Writes {
     writes: Vec<Write>,
     /// Another process of the same holder renewed the lease in the same term: it is no longer ours
     /// alone to release, and is held for at least as long as that one was told.
-    shared: bool,
+    shared_until: Option<Timestamp>,
 }
 
 impl Log {
@@ -99,14 +100,19 @@ impl Log {
     }
 
     pub fn is_shared(&self) -> bool {
-        lock(&self.0).shared
+        lock(&self.0).shared_until.is_some()
+    }
+
+    fn shared_until(&self) -> Option<Timestamp> {
+        lock(&self.0).shared_until
     }
 
     /// Takes in a look at the lease in our term.
     fn look(&self, lease: &Lease) {
         let mut log = lock(&self.0);
         if !log.writes.is_empty() && !log.writes.iter().any(|write| write.record.is_in(&lease.spec)) {
-            log.shared = true;
+            let until = lease.expires().unwrap_or(Timestamp::MIN);
+            log.shared_until = Some(log.shared_until.map_or(until, |told| told.max(until)));
         }
     }
 }
@@ -171,9 +177,8 @@ impl Held {
         if let Some(earlier) = &earlier {
             seconds = earlier.undo.lengthened(seconds, now);
         }
-        if log.is_shared() {
-            let until = lease.value.expires().map(|until| until.duration_since(now.0).as_secs());
-            let left = until.and_then(|left| i32::try_from(left).ok()).unwrap_or(0);
+        if let Some(until) = log.shared_until() {
+            let left = i32::try_from(until.duration_since(now.0).as_secs()).unwrap_or(0);
             seconds = seconds.max(left.saturating_add(1));
         }
         let record = self.record(spec, seconds, now);
@@ -312,7 +317,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use jiff::{SignedDuration, Timestamp};
+    use jiff::SignedDuration;
     use k8s_openapi::{api::coordination::v1::LeaseSpec, apimachinery::pkg::apis::meta::v1::MicroTime};
 
     use super::*;

@@ -840,3 +840,18 @@ fn what_is_held_already_is_not_shortened() {
     plugin().run(&["maint", "renew", &other, "-d", "60s"]).expect(0);
     assert!(left(&lease(&other)) <= 60);
 }
+
+#[test]
+fn a_release_does_not_wait_for_ever() {
+    let name = node(shared());
+    plugin().run(&["maint", "acquire", &name, "--holder", "jane"]).expect(0);
+    let down = AtomicBool::new(false);
+    let proxy = FaultProxy::start(shared(), move |method, path| {
+        let writes = is_lease_write(method, path);
+        if down.fetch_or(writes, Ordering::SeqCst) || writes { Fault::CutBefore } else { Fault::None }
+    });
+    let outcome =
+        Plugin::new(&proxy.kubeconfig).run(&["maint", "release", &name, "--holder", "jane"]).expect(124);
+    assert!(outcome.took < Duration::from_secs(20), "{outcome:?}");
+    assert_eq!(holder(&lease(&name)), "jane");
+}

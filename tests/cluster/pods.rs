@@ -645,7 +645,9 @@ fn a_living_node_is_not_fenced_and_a_dead_one_is_emptied_and_restored() {
         .says(&format!("deleted\n  - {namespace}/{name}, of StatefulSet/set, risk critical if it still runs"))
         .says("hint: --confirm, once you have made sure that the machine is off");
     plugin().run(&["maint", "acquire", &dead, "--holder", "jane"]).expect(0);
-    plugin().run(&["fence", &dead, "--confirm"]).expect(4).says("held by 'jane'");
+    for how in ["--confirm", "--dry-run=client", "--dry-run=server"] {
+        plugin().run(&["fence", &dead, how]).expect(4).says("held by 'jane'");
+    }
     plugin().run(&["maint", "release", &dead, "--holder", "jane"]).expect(0);
     plugin().run(&["fence", &dead, "--dry-run=server"]).expect(0);
     assert_eq!(spec(), before);

@@ -167,7 +167,7 @@ fn imagine(claims: &[Known], cluster: &Cluster, printer: &mut Printer) -> Result
 }
 
 /// Nothing is begun that what was just read says cannot be finished.
-fn check_all(claims: &[Known], cluster: &Cluster) -> Result<()> {
+pub fn check_all(claims: &[Known], cluster: &Cluster) -> Result<()> {
     for (claim, lease) in claims {
         if let Some(obstacle) = claim.obstacle(cluster, lease.as_ref()) {
             let lease = lease.as_ref().map(|lease| &*lease.value);
@@ -300,7 +300,7 @@ async fn settle(claims: &[Known], taken: &[(Held, Standing)], waited: bool, clus
             && (held.sent() + FRESH).has_passed()
     };
     let mut renewals = stream::iter(pairs.iter().filter(due))
-        .map(async |(claim, held)| held.renew(cluster, claim.seconds).await)
+        .map(async |(claim, held)| within(UNDO, held.renew(cluster, claim.seconds)).await)
         .buffer_unordered(AT_ONCE);
     while let Some(renewal) = renewals.next().await {
         renewal?;

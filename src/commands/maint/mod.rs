@@ -28,7 +28,7 @@ use crate::{
 };
 
 use super::{dry_run_note, tell_remarks, writing};
-pub use acquire::{claims, replaces, take_all, take_by, terms, undo, wait_for};
+pub use acquire::{check_all, claims, replaces, take_all, take_by, terms, undo, wait_for};
 
 /// How many leases are written at once.
 const AT_ONCE: usize = 32;

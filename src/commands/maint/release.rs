@@ -1,6 +1,6 @@
 use futures::{StreamExt as _, stream};
 
-use super::{AT_ONCE, Target, dry_run_note, holding, targets, who, writing};
+use super::{AT_ONCE, Target, dry_run_note, holding, run::RELEASE, targets, who, writing};
 use crate::{
     cli::{DryRun, Release},
     cluster::{Cluster, Object, single::Address},
@@ -12,7 +12,7 @@ use crate::{
     error::{Error, Result},
     exit::ExitCode,
     output::{Printer, prompt},
-    session::{Held, Released},
+    session::{Held, Released, within},
 };
 
 pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
@@ -49,7 +49,7 @@ pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Re
             let at = Address::new(maintenance::NAMESPACE, &name);
             let held = Held::found(at, whose, lease);
             let released = args.write.dry_run == DryRun::Client
-                || held.release(cluster, &writing).await? == Released::Yes;
+                || within(RELEASE, held.release(cluster, &writing)).await? == Released::Yes;
             released.then_some(name.clone()).ok_or_else(|| Error::LostRace {
                 message: format!("{name} changed hands between the look and the write; nothing was released"),
             })

@@ -39,6 +39,9 @@ pub fn process_terms(who: Who, reason: Option<String>, taking: &cli::Taking) -> 
 /// How long letting go may take at the end.
 pub const RELEASE: Duration = Duration::from_secs(10);
 
+/// How long it may still take after an interrupt.
+const INTERRUPTED: Duration = Duration::from_secs(2);
+
 /// What makes a process's holder identity its own.
 pub fn term() -> String {
     use std::hash::{BuildHasher as _, RandomState};
@@ -71,21 +74,7 @@ pub async fn under(
             hint: Some("end it as the user that it runs as, or as root".into()),
         });
     }
-    let writing = Writing::default();
-    let released = futures::future::join_all(held.iter().map(|held| held.release(cluster, &writing)));
-    let failure = tokio::select! {
-        released = within(RELEASE, async { Ok(released.await) }) => match released {
-            Ok(outcomes) => {
-                tell_released(held, outcomes, printer);
-                None
-            }
-            Err(error) => Some(error.to_string()),
-        },
-        _ = interrupts::interrupted() => Some("interrupted".to_owned()),
-    };
-    if let Some(why) = failure {
-        printer.warn(&format!("not released, it will expire: {why}"));
-    }
+    release(held, cluster, printer).await;
     match ended? {
         Ended::Code(code) => Ok(ExitCode::Child(code)),
         Ended::NotStarted(code, why) => {
@@ -102,8 +91,27 @@ pub async fn under(
     }
 }
 
+/// Lets the leases go, or gives them back. An interrupt leaves it a moment, and no more.
+pub async fn release(held: &[Held], cluster: &Cluster, printer: &mut Printer) {
+    let writing = Writing::default();
+    let released = async {
+        Ok(futures::future::join_all(held.iter().map(|held| held.release(cluster, &writing))).await)
+    };
+    let mut released = std::pin::pin!(within(RELEASE, released));
+    let outcomes = tokio::select! {
+        outcomes = &mut released => outcomes,
+        interruption = interrupts::interrupted() => {
+            let moment = tokio::time::timeout(INTERRUPTED, &mut released).await;
+            moment.unwrap_or(Err(interruption))
+        }
+    };
+    match outcomes {
+        Ok(outcomes) => tell_released(held, outcomes, printer),
+        Err(why) => printer.warn(&format!("it may not be released, and will expire: {why}")),
+    }
+}
+
 /// What became of the leases, where it is not simply that they were released.
-#[cfg(unix)]
 fn tell_released(held: &[Held], outcomes: Vec<Result<Released>>, printer: &mut Printer) {
     for (held, outcome) in held.iter().zip(outcomes) {
         let name = &held.at.name;
