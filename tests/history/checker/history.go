@@ -12,8 +12,8 @@ package main
 //	    watched   a watch saw every version of every lease: the holders that it saw there are all
 //	{"kind":"command","id":1,"worker":3,"verb":"acquire","leases":["node-1"],"holder":"w3",…,"code":0}
 //	    one invocation of the plugin: acquire, renew, release, force-release, run or hold;
-//	    "seen" has how many terms of its holder were seen, by lease; "shared" is for a holder's name
-//	    that other processes use too
+//	    "seen" has how many terms of its holder were seen, by lease, and "freed" how often the lease
+//	    was seen without a holder after it; "shared" is for a holder's name that others use too
 //	{"kind":"beat","id":1,"time":…,"tokens":["17"],"fencing":true}
 //	    the command under the leases of invocation 1 lived at that time, and had these tokens:
 //	    KUBECTL_LEASE_TOKEN if fencing, else KUBECTL_LEASE_TRANSITIONS
@@ -27,7 +27,8 @@ package main
 // Exit codes. Few of them prove that nothing was done: 4 (held by another), 3 of `renew` (not held)
 // and 6 of `release` (an administrator's). All others than 0 leave open what was done, and when: the
 // answer to a write may have been lost, the write may still be on its way, and the rollback may have
-// failed. But a holder of whom a watch of the lease has never seen a term there has acquired nothing.
+// failed. But a holder of whom a watch of the lease has never seen a term there has acquired nothing,
+// and nothing was released or undone of one after whom the lease was never seen without a holder.
 //
 // One invocation may take a lease more than once: its first write is done without an answer, the lease
 // expires or is taken away before the invocation looks again, and it takes it anew. Where it ran
@@ -79,6 +80,7 @@ type record struct {
 	// The plugin warned that it could not release the lease.
 	Unreleased bool           `json:"unreleased,omitempty"`
 	Seen       map[string]int `json:"seen,omitempty"`
+	Freed      map[string]int `json:"freed,omitempty"`
 	Shared     bool           `json:"shared,omitempty"`
 	Said       string         `json:"said,omitempty"`
 
@@ -192,8 +194,7 @@ func (h *history) actions() (map[string][]action, error) {
 				return nil, err
 			}
 			for _, a := range actions {
-				// What was never seen there was never done.
-				if !a.maybe || a.kind != acquire || h.terms(c, lease) > 0 {
+				if !a.maybe || h.possible(c, a) {
 					add(a)
 				}
 			}
@@ -215,6 +216,17 @@ func (h *history) actions() (map[string][]action, error) {
 		}
 	}
 	return leases, nil
+}
+
+// possible tells whether what may have been done can have been done, as far as that is known.
+func (h *history) possible(c *invocation, a action) bool {
+	if !h.run.Watched || c.Shared {
+		return true
+	}
+	if a.kind == acquire {
+		return c.Seen[a.lease] > 0
+	}
+	return c.Freed[a.lease] > 0
 }
 
 // terms is how often, at most, the holder of an invocation took the lease, as far as that is known.

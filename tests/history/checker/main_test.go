@@ -40,6 +40,8 @@ func clock(ahead, behind float64, c line) line { c.Ahead, c.Behind = at(ahead), 
 func shared(c line) line            { c.Shared = true; return c }
 func has(lease string, c line) line { c.Seen = map[string]int{lease: 1}; return c }
 
+func freed(c line) line { c.Seen, c.Freed = map[string]int{"x": 1}, map[string]int{"x": 1}; return c }
+
 var watched = line{Kind: "run", Seed: "1", Late: late * s, OwnCode: own, Watched: true}
 
 func lives(id int, time float64, tokens ...string) line {
@@ -210,6 +212,11 @@ var histories = []struct {
 		watched, has("x", command(1, "acquire", "a", 0, 9, 0)), command(2, "acquire", "b", 1, 2, 4),
 		has("x", command(3, "release", "a", 3, 4, 0)), has("x", command(4, "acquire", "b", 5, 6, 0)),
 		command(5, "release", "b", 7, 8, 0), command(6, "acquire", "b", 10, 11, 4)}},
+
+	{"undone, and seen to be", legal, []line{
+		watched, freed(command(1, "acquire", "a", 0, 3, 130)), command(2, "acquire", "b", 1, 2, 4), has("x", command(3, "acquire", "b", 4, 5, 0))}},
+	{"undone, and never seen to be", illegal, []line{
+		watched, has("x", command(1, "acquire", "a", 0, 3, 130)), command(2, "acquire", "b", 1, 2, 4), has("x", command(3, "acquire", "b", 4, 5, 0))}},
 
 	// Commands under a lease
 	{"one after the other holds", legal, []line{
