@@ -34,6 +34,10 @@ use crate::{
     signals::{asks_to_end, is_ignored},
 };
 
+const WITHOUT_TERMINAL: &str = "the command was stopped: it wants the terminal, which it does not have in the \
+    background, or where others of its pipeline or script may use it; interrupt to end it, and run it \
+    without them, or with its input redirected";
+
 /// How late the watchdog may be before it is done without.
 const LATENESS: Duration = Duration::from_millis(300);
 
@@ -133,11 +137,7 @@ pub async fn run(
                     message: format!("the lease was lost and the command was not started: {}", words()),
                 });
             }
-            Some(Report::Background) => warn(
-                "the command was stopped: it wants the terminal, which it does not have in the background, or \
-                 where others of its pipeline or script may use it; interrupt to end it, and run it without \
-                 them, or with its input redirected",
-            ),
+            Some(Report::Background) => warn(WITHOUT_TERMINAL),
             Some(Report::Started(number)) => group = Some(Pid::from_raw(number)),
             Some(Report::NotStarted(code, why)) => return Ok(Ended::NotStarted(code, why)),
             Some(Report::Ended(code)) if lost.is_none() => return Ok(Ended::Code(code)),
