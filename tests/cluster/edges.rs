@@ -306,8 +306,7 @@ fn a_write_that_arrives_after_giving_up_holds_nothing() {
         let (proxy, _) = late();
         Plugin::new(&proxy.kubeconfig)
             .run(&["maint", "acquire", &name, "--holder", "john", "--wait=2s"])
-            .expect(124)
-            .says("did not become free within 2s");
+            .expect(124);
         settled(&name, "a takeover");
     }
 }
