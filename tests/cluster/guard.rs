@@ -187,7 +187,7 @@ fn what_was_elected_before_the_guard_can_be_taken_back() {
     let before = tries();
     wait_for(
         "an attempt to elect",
-        SOON,
+        Duration::from_secs(60),
         || tries() > before,
         || plane.audited("system:apiserver").join("\n"),
     );
