@@ -855,11 +855,7 @@ impl Watch {
                 seen.lock().unwrap().push((now, event));
             }
         });
-        let watch = Self { kubectl, reader: Some(reader), versions };
-        // It begins with what there is: the kube-apiservers' own.
-        let began = || !watch.versions.lock().unwrap().is_empty();
-        wait_for("the watch begins", Duration::from_secs(30), began, String::new);
-        watch
+        Self { kubectl, reader: Some(reader), versions }
     }
 
     /// All that it saw, and whether that is all there was: until these holders had these leases.
@@ -879,6 +875,14 @@ impl Watch {
         self.kubectl.wait().unwrap();
         self.reader.take().unwrap().join().unwrap();
         (std::mem::take(&mut self.versions.lock().unwrap()), complete)
+    }
+}
+
+impl Watch {
+    /// What comes before its begin is not seen. It begins with what there is: the kube-apiservers' own.
+    fn await_begin(&self) {
+        let began = || !self.versions.lock().unwrap().is_empty();
+        wait_for("the watch begins", Duration::from_secs(30), began, String::new);
     }
 }
 
@@ -942,6 +946,7 @@ fn round(
     let mut dice = Random(seed);
     ground.offset.store(if dice.percent(50) { CLOCK_SECONDS } else { -CLOCK_SECONDS }, Ordering::SeqCst);
     let watch = Watch::start(ground);
+    watch.await_begin();
     let round = Round::new(ground, &kept.0, plane, length);
     let clocks = (SystemTime::now(), Instant::now());
     ground.calm.store(false, Ordering::SeqCst);
@@ -1008,21 +1013,9 @@ fn what_processes_are_told_of_contended_leases_can_be_explained() {
     let checker = PathBuf::from(String::from_utf8(checker.stdout).unwrap().trim());
     let mut plane = ControlPlane::start(&Shape { apiservers: 3, ..Shape::default() });
     let ground = Ground::new(&plane, seed);
-    let mut total: HashMap<String, u64> = HashMap::new();
-    let mut worked = Duration::ZERO;
-    let mut next = seed;
-    while worked < length || total.get("invocations").copied().unwrap_or(0) < operations {
-        let this = if worked < length { ROUND.min(length.saturating_sub(worked)) } else { ROUND };
-        for (name, count) in round(&mut plane, &ground, &checker, next, this) {
-            *total.entry(name).or_default() += count;
-        }
-        worked += this;
-        next = Random(next).below(u64::MAX);
-    }
-    eprintln!("{worked:?}: {total:?}");
-    // It is not linearizable because nothing happened.
-    let per_round = |name: &str| total[name] * SHORT.as_secs() / worked.as_secs().max(1);
-    for (name, least) in [
+    // It is not to be linearizable because nothing happened: so much in the time of a short run, if the
+    // machine is not busy with something else.
+    let least: [(&str, u64); 10] = [
         ("acquired", 20),
         ("holders", 15),
         ("takeovers", 1),
@@ -1033,7 +1026,31 @@ fn what_processes_are_told_of_contended_leases_can_be_explained() {
         ("beats", 500),
         ("renewals", 5),
         ("removals", 1),
-    ] {
-        assert!(per_round(name) >= least, "{name}: {total:?}");
+    ];
+    let times = (length.as_secs() / SHORT.as_secs()).max(operations / 300).max(1);
+    let mut total: HashMap<String, u64> = HashMap::new();
+    let lacks = |total: &HashMap<String, u64>| {
+        least.iter().find(|(name, least)| total.get(*name).is_none_or(|count| *count < least * times))
+    };
+    let mut worked = Duration::ZERO;
+    let mut next = seed;
+    // If it is busy, there are two rounds more.
+    let mut more = 2;
+    loop {
+        let this = if worked < length { ROUND.min(length.saturating_sub(worked)) } else { ROUND };
+        for (name, count) in round(&mut plane, &ground, &checker, next, this) {
+            *total.entry(name).or_default() += count;
+        }
+        worked += this;
+        next = Random(next).below(u64::MAX);
+        if worked < length || total["invocations"] < operations {
+            continue;
+        }
+        if lacks(&total).is_none() || more == 0 {
+            break;
+        }
+        more -= 1;
     }
+    eprintln!("{worked:?}: {total:?}");
+    assert_eq!(lacks(&total), None, "{total:?}");
 }
