@@ -972,7 +972,8 @@ pub struct Consent {
     #[arg(long, requires = "confirm")]
     pub i_have_fenced: bool,
 
-    /// Go on where force does not help: finalizers keep the object, or it is a static pod's image
+    /// Go on where force does not help (finalizers keep the object, or it is a mirror pod), or over a
+    /// disruption budget that has nothing left
     #[arg(long)]
     pub anyway: bool,
 }
@@ -1037,6 +1038,11 @@ pub struct Fence {
     /// Yes, the machine is off; where there is no terminal to ask on
     #[arg(long)]
     pub confirm: bool,
+
+    /// Yes also where pods there are at a critical risk, with --confirm: the machine is off, or cut off
+    /// from all that it shares
+    #[arg(long, requires = "confirm")]
+    pub i_have_fenced: bool,
 
     /// Why, for others to read
     #[arg(short, long, value_name = "TEXT", value_parser = reason)]

@@ -46,6 +46,20 @@ pub const ATTACHMENTS: Resource = Resource {
 pub const BUDGETS: Resource =
     Resource { group: "policy", version: "v1", plural: "poddisruptionbudgets", kind: "PodDisruptionBudget" };
 
+pub const REPLICA_SETS: Resource =
+    Resource { group: "apps", version: "v1", plural: "replicasets", kind: "ReplicaSet" };
+
+pub const DEPLOYMENTS: Resource =
+    Resource { group: "apps", version: "v1", plural: "deployments", kind: "Deployment" };
+
+pub const STATEFUL_SETS: Resource =
+    Resource { group: "apps", version: "v1", plural: "statefulsets", kind: "StatefulSet" };
+
+pub const DAEMON_SETS: Resource =
+    Resource { group: "apps", version: "v1", plural: "daemonsets", kind: "DaemonSet" };
+
+pub const JOBS: Resource = Resource { group: "batch", version: "v1", plural: "jobs", kind: "Job" };
+
 impl Resource {
     /// `plural.group`, as kubectl and RBAC name it.
     pub fn name(self) -> String {

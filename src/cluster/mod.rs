@@ -35,7 +35,10 @@ use kube::client::Body;
 
 use self::credential::TokenSource;
 pub use self::{
-    api::{ATTACHMENTS, BUDGETS, CLAIMS, DISKS, EVENTS, LEASES, NAMESPACES, NODES, PODS, Query, Resource},
+    api::{
+        ATTACHMENTS, BUDGETS, CLAIMS, DAEMON_SETS, DEPLOYMENTS, DISKS, EVENTS, JOBS, LEASES, NAMESPACES,
+        NODES, PODS, Query, REPLICA_SETS, Resource, STATEFUL_SETS,
+    },
     object::{List, Object, Readable},
 };
 use crate::{

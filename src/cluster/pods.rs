@@ -5,7 +5,8 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{
-    Cluster, EVENTS, NODES, Object, PODS, Resource,
+    Cluster, DAEMON_SETS, DEPLOYMENTS, EVENTS, JOBS, NODES, Object, PODS, REPLICA_SETS, Resource,
+    STATEFUL_SETS,
     leases::micro_time,
     single::{Address, Addressed, Deletion, Writing},
 };
@@ -15,6 +16,7 @@ use crate::{
         node::{Node, Taint},
         pod::Pod,
         storage::{Attachment, Budget, Claim, Disk},
+        workload::{Kind, Workload},
     },
     error::{Needs, Result},
 };
@@ -33,7 +35,18 @@ macro_rules! addressed {
     )* };
 }
 
-addressed!(Node, Claim, Disk, Attachment, Budget);
+addressed!(Node, Claim, Disk, Attachment, Budget, Workload);
+
+/// Where controllers of a kind are.
+pub fn workloads(kind: Kind) -> Resource {
+    match kind {
+        Kind::ReplicaSet => REPLICA_SETS,
+        Kind::Deployment => DEPLOYMENTS,
+        Kind::StatefulSet => STATEFUL_SETS,
+        Kind::DaemonSet => DAEMON_SETS,
+        Kind::Job => JOBS,
+    }
+}
 
 impl Addressed for Pod {
     fn address(&self) -> Address {

@@ -9,16 +9,18 @@ use futures::future::try_join_all;
 use crate::{
     cluster::{
         ATTACHMENTS, BUDGETS, CLAIMS, Cluster, DISKS, LEASES, NODES, Object, Query,
+        pods::workloads,
         single::{Address, Addressed},
     },
     domain::{
+        assessment::Surroundings,
         leader::is_leader_election,
         lease::Lease,
         maintenance,
         node::{HEARTBEATS, Node},
         pod::{Pod, Source},
-        risk::Surroundings,
         storage::{Attachment, Budget, Claim},
+        workload::{Kind, Workload},
     },
     error::{Error, Result},
 };
@@ -131,33 +133,91 @@ pub async fn read_storage(cluster: &Cluster, pods: &[&Pod], around: &mut Surroun
     Ok(())
 }
 
+/// Reads the controllers behind pods: their owners, and the Deployments behind those.
+pub async fn read_workloads(cluster: &Cluster, pods: &[&Pod], around: &mut Surroundings) -> Result<()> {
+    let mut wanted: BTreeMap<Kind, BTreeSet<Address>> = BTreeMap::new();
+    for pod in pods {
+        for owner in &pod.metadata.owner_references {
+            if let Some(kind) = Kind::of(owner) {
+                wanted.entry(kind).or_default().insert(Address::new(&pod.metadata.namespace, &owner.name));
+            }
+        }
+    }
+    while !wanted.is_empty() {
+        let of = async |(kind, at): (Kind, BTreeSet<Address>)| {
+            Ok::<_, Error>((kind, seen(cluster.some::<Workload>(workloads(kind), &at).await)?))
+        };
+        let found = try_join_all(std::mem::take(&mut wanted).into_iter().map(of)).await?;
+        for (kind, found) in found {
+            let Some(found) = found else {
+                around.unread.insert(kind);
+                continue;
+            };
+            for workload in values(found) {
+                let above = workload.metadata.owner_references.iter().filter(|_| kind == Kind::ReplicaSet);
+                for owner in above.filter(|owner| Kind::of(owner) == Some(Kind::Deployment)) {
+                    let at = Address::new(&workload.metadata.namespace, &owner.name);
+                    wanted.entry(Kind::Deployment).or_default().insert(at);
+                }
+                around.workloads.insert((kind, full(&workload.address())), workload);
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Reads all that these pods are judged by.
 pub async fn around(cluster: &Cluster, pods: &[&Pod]) -> Result<Surroundings> {
     let nodes = pods.iter().filter(|pod| pod.is_scheduled()).map(|pod| Address::new("", &pod.spec.node_name));
     let nodes: BTreeSet<_> = nodes.collect();
-    let (mut leases, mut around) = (Surroundings::default(), Surroundings::default());
+    let mut around = Surroundings::default();
+    let (mut leases, mut owners) = (Surroundings::default(), Surroundings::default());
     let nodes = async { seen(cluster.some(NODES, &nodes).await) };
-    let (nodes, (), ()) =
-        tokio::try_join!(nodes, read_leases(cluster, &mut leases), read_storage(cluster, pods, &mut around))?;
+    let (nodes, (), (), ()) = tokio::try_join!(
+        nodes,
+        read_leases(cluster, &mut leases),
+        read_storage(cluster, pods, &mut around),
+        read_workloads(cluster, pods, &mut owners)
+    )?;
     Ok(Surroundings {
         nodes: nodes.map(by_name),
         heartbeats: leases.heartbeats,
         maintenance: leases.maintenance,
         leaders: leases.leaders,
+        workloads: owners.workloads,
+        unread: owners.unread,
         ..around
     })
 }
 
-/// Looks at a node once more, as cheaply as that can be done.
-pub async fn look_again(cluster: &Cluster, node: &str, around: &mut Surroundings) -> Result<()> {
+/// Looks once more, as cheaply as that can be done, at what a pod is judged by and changes quickly: its
+/// node and its disruption budgets.
+pub async fn look_again(cluster: &Cluster, pod: &Pod, around: &mut Surroundings) -> Result<()> {
+    let node = pod.spec.node_name.as_str();
     if node.is_empty() {
         return Ok(());
     }
+    let budgets = Query::new(BUDGETS).namespace(&pod.metadata.namespace).paged().bare(true);
+    let budgets = async { seen(cluster.list::<Budget>(&budgets).await) };
     let object = async { seen(cluster.get::<Node>(NODES, &Address::new("", node)).await) };
     // Listed, as before: who may do that may not always get it by name.
     let named = leases().namespace(HEARTBEATS).select(None, Some(&format!("metadata.name={node}")));
     let heartbeat = async { seen(cluster.list::<Lease>(&named).await) };
-    let (object, heartbeat) = tokio::try_join!(object, heartbeat)?;
+    let (object, heartbeat, budgets) = tokio::try_join!(object, heartbeat, budgets)?;
+    around.budgets = budgets.map(|list| {
+        let mut budgets = values(list.items);
+        // Their controller may not have counted yet what was deleted a moment ago, and we have.
+        for budget in &mut budgets {
+            let counted =
+                around.budgets.iter().flatten().find(|known| known.metadata.uid == budget.metadata.uid);
+            if let Some(known) = counted {
+                let status = &mut budget.status;
+                status.disruptions_allowed = status.disruptions_allowed.min(known.status.disruptions_allowed);
+                status.current_healthy = status.current_healthy.min(known.status.current_healthy);
+            }
+        }
+        budgets
+    });
     match (object, &mut around.nodes) {
         (Some(Some(object)), Some(nodes)) => drop(nodes.insert(node.to_owned(), Node::clone(&object.value))),
         (Some(None), Some(nodes)) => drop(nodes.remove(node)),
@@ -183,7 +243,8 @@ pub async fn readable(cluster: &Cluster) -> Result<Vec<Query>> {
         let allowed = seen(cluster.list::<serde_json::Value>(&query.clone().limit(1)).await)?;
         Ok::<_, Error>(allowed.map(|_| query.paged().bare(true)))
     };
-    let all = [LEASES, CLAIMS, DISKS, ATTACHMENTS, BUDGETS].map(Query::new);
+    let all = [LEASES, CLAIMS, DISKS, ATTACHMENTS, BUDGETS].into_iter().chain(Kind::ALL.map(workloads));
+    let all = all.map(Query::new);
     let mut queries: Vec<Query> = try_join_all(all.map(try_one)).await?.into_iter().flatten().collect();
     if queries.iter().all(|query| query.resource != LEASES) {
         let some = [HEARTBEATS, maintenance::NAMESPACE].map(|of| Query::new(LEASES).namespace(of));

@@ -28,12 +28,13 @@ use crate::{
         watch::Event,
     },
     domain::{
+        assessment::{Assessment, Surroundings},
         deadline::Schedule,
         duration::age,
         lease::Lease,
         node::{Contact, HEARTBEATS, LATE_AFTER, Node, OUT_OF_SERVICE, Taint},
         pod::Pod,
-        risk::{Assessment, Surroundings},
+        risk::Risk,
         taking::{Replaces, Terms},
     },
     error::{Error, Result},
@@ -52,8 +53,12 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
         who(&args.identity, false, cluster),
         check_right("patch", NODES, &at, cluster)
     )?;
-    if seen.node.value.is_out_of_service() != args.undo {
-        let state = if args.undo { "is not fenced" } else { "is fenced already" };
+    let nothing_to_do = match args.undo {
+        true => (!seen.node.value.is_out_of_service()).then_some("is not fenced"),
+        // A taint from before it was last heard of does not count: it is declared anew.
+        false => (seen.contact(cluster) == Contact::Fenced).then_some("is fenced already"),
+    };
+    if let Some(state) = nothing_to_do {
         printer.done(&format!("{} {state}", args.node))?;
         return Ok(ExitCode::Done);
     }
@@ -65,7 +70,7 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
         // Asked about first, so that Ctrl-C at the question leaves the terminal as it was.
         biased;
         interruption = interrupted() => Err(interruption),
-        confirmed = async { confirm(args, &seen, cluster, printer) } => confirmed,
+        confirmed = async { confirm(args, &seen, &around, cluster, printer) } => confirmed,
     }?;
     let which = cli::Nodes { nodes: vec![args.node.clone()], selector: None, all: false };
     let targets = targets(&which, cluster).await?;
@@ -132,10 +137,22 @@ struct Seen {
     pods: Vec<Object<Pod>>,
 }
 
+/// What declares a machine to be off.
+fn out_of_service(since: Option<jiff::Timestamp>) -> Taint {
+    Taint {
+        key: OUT_OF_SERVICE.into(),
+        value: "nodeshutdown".into(),
+        // What is not Terminating yet is made so.
+        effect: "NoExecute".into(),
+        // A later heartbeat shows that it does not hold any more.
+        time_added: since,
+    }
+}
+
 /// Whether a pod goes from a node that is out of service: what is Terminating, and what the taint makes
 /// so. A pod that tolerates everything stays, as those of the network often do.
 fn goes(pod: &Pod) -> bool {
-    !pod.is_finished() && (pod.metadata.deletion_timestamp.is_some() || !pod.tolerates(OUT_OF_SERVICE))
+    !pod.is_finished() && (pod.metadata.deletion_timestamp.is_some() || !pod.tolerates(&out_of_service(None)))
 }
 
 impl Seen {
@@ -194,7 +211,11 @@ fn check(args: &Fence, seen: &Seen, cluster: &Cluster) -> Result<()> {
     let fresh = heartbeat.is_some_and(|time| cluster.server_time().since(time) <= LATE_AFTER);
     let refuse = |message: String, hint: &str| Err(Error::Refused { message, hint: Some(hint.to_owned()) });
     match seen.contact(cluster) {
-        Contact::Heard | Contact::Back => refuse(
+        Contact::Back => refuse(
+            format!("{node} is alive ({heard}), though it is declared to be out of service"),
+            &format!("'kubectl lease fence {node} --undo' takes it into service again"),
+        ),
+        Contact::Heard | Contact::NotReady => refuse(
             format!("{node} is alive ({heard}): a machine that is off does not heartbeat"),
             "switch it off first; to empty a living node, use 'kubectl drain'",
         ),
@@ -249,13 +270,35 @@ fn show(args: &Fence, seen: &Seen, around: &Surroundings, cluster: &Cluster, pri
     });
 }
 
-fn confirm(args: &Fence, seen: &Seen, cluster: &Cluster, printer: &mut Printer) -> Result<()> {
+fn confirm(
+    args: &Fence,
+    seen: &Seen,
+    around: &Surroundings,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<()> {
     // A node that is back is expected to be taken into service again.
     let expected = args.undo && seen.contact(cluster).is_alive();
-    if expected || args.confirm || args.write.dry_run != DryRun::None {
+    if expected || args.write.dry_run != DryRun::None {
         return Ok(());
     }
     let node = &args.node;
+    if args.confirm {
+        let critical = |pod: &&Object<Pod>| {
+            Assessment::of(&pod.value, around, cluster.server_time()).risk == Risk::Critical
+        };
+        let critical = seen.pods.iter().filter(|pod| goes(&pod.value)).filter(critical).count();
+        if args.undo || args.i_have_fenced || critical == 0 {
+            return Ok(());
+        }
+        return Err(Error::Refused {
+            message: format!(
+                "{node} was not fenced: {} there would run twice if the machine is on",
+                count(critical, "pod")
+            ),
+            hint: Some("--confirm --i-have-fenced, once you have made sure that the machine is off".into()),
+        });
+    }
     if !prompt::possible() {
         let (message, hint) = if args.undo {
             (
@@ -325,13 +368,7 @@ async fn act(
     let mut taints = node.spec.taints.clone();
     taints.retain(|taint| taint.key != OUT_OF_SERVICE);
     if !args.undo {
-        taints.push(Taint {
-            key: OUT_OF_SERVICE.into(),
-            value: "nodeshutdown".into(),
-            // What is not Terminating yet is made so.
-            effect: "NoExecute".into(),
-            time_added: None,
-        });
+        taints.push(out_of_service(Some(cluster.server_time().0)));
     }
     let writing = writing(&args.write);
     cluster.set_taints(node, &taints, &writing).await.map_err(|error| {

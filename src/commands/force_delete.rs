@@ -22,13 +22,15 @@ use crate::{
         watch::Event,
     },
     domain::{
+        assessment::{Assessment, Futile, Surroundings},
         duration::age,
         lease::Lease,
         node::{Contact, LATE_AFTER},
         pod::Pod,
-        risk::{Assessment, Futile, Risk, Surroundings},
+        risk::Risk,
         safer::Safe,
         time::ServerTime,
+        workload::Successor,
     },
     error::{Error, Result},
     exit::ExitCode,
@@ -62,7 +64,7 @@ struct Sign {
 impl Sign {
     fn of(node: &str, around: &Surroundings) -> Self {
         let (object, lease) = (around.node(node), around.heartbeat(node));
-        let heartbeat = object.map_or_else(|| lease.and_then(Lease::renewed), |node| node.heartbeat(lease));
+        let heartbeat = object.map_or_else(|| lease.and_then(Lease::heartbeat), |node| node.heartbeat(lease));
         Self { uid: object.map(|node| node.metadata.uid.clone()), heartbeat }
     }
 }
@@ -73,11 +75,22 @@ impl Judged {
         let lease = around.heartbeat(name);
         let heartbeats = match around.node(name) {
             Some(node) => node.is_contradicted(lease, now),
-            None => lease.and_then(Lease::renewed).is_some_and(|renewed| now.since(renewed) <= LATE_AFTER),
+            None => lease.and_then(Lease::heartbeat).is_some_and(|renewed| now.since(renewed) <= LATE_AFTER),
         };
         let node = Sign::of(name, around);
         Self { assessment: Assessment::of(&pod.value, around, now), pod, node, heartbeats }
     }
+}
+
+/// Judges several pods as what goes together: each by what the ones before it leave of the disruption
+/// budgets.
+fn judge(pods: Vec<Object<Pod>>, mut around: Surroundings, now: ServerTime) -> Vec<Judged> {
+    let one = |pod: Object<Pod>| {
+        let judged = Judged::new(pod, &around, now);
+        around.spend(&judged.pod.value);
+        judged
+    };
+    pods.into_iter().map(one).collect()
 }
 
 /// What is to be done with it.
@@ -105,7 +118,7 @@ async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Pr
     let ((), mut around, who) =
         tokio::try_join!(check_rights(args, &values, cluster), evidence::around(cluster, &values), who)?;
     let now = cluster.server_time();
-    let judged: Vec<Judged> = pods.into_iter().map(|pod| Judged::new(pod, &around, now)).collect();
+    let judged = judge(pods, around.clone(), now);
     for one in &judged {
         show(one, printer);
     }
@@ -119,8 +132,10 @@ async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Pr
         // A person takes time to think, and the world goes on meanwhile.
         let values: Vec<&Pod> = judged.iter().map(|one| &*one.pod.value).collect();
         around = evidence::around(cluster, &values).await?;
+        let mut later = around.clone();
         for one in &judged {
-            still_so(one, &around, cluster.server_time())?;
+            still_so(one, None, &later, cluster.server_time())?;
+            later.spend(&one.pod.value);
         }
     }
     let who = who.map_or_else(|| "an unknown user".to_owned(), |who| who.to_string());
@@ -135,16 +150,21 @@ async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Pr
     for (one, choice) in judged.iter().zip(choices) {
         let began = cluster.server_time();
         match act(args, one, choice, &who, &mut around, cluster, printer).await {
-            Ok(()) => acted.push((one, choice, began)),
+            Ok(()) => {
+                around.spend(&one.pod.value);
+                acted.push((one, choice, began));
+            }
             Err(error) => failed(error, printer),
         }
     }
     // Only now, so that none of them goes on the strength of a look that is minutes old.
     let start = Instant::now();
+    // What replaces one of them does not replace another.
+    let mut replacements = BTreeSet::new();
     for (one, choice, began) in acted {
         let outcome = match choice {
             _ if args.write.dry_run != DryRun::None => Ok(()),
-            Choice::Force => aftermath(args, one, start, began, cluster, printer).await,
+            Choice::Force => aftermath(args, one, start, began, &mut replacements, cluster, printer).await,
             Choice::Safely(way) => let_go(args, one, way, start, began, cluster, printer).await,
         };
         if let Err(error) = outcome {
@@ -164,24 +184,28 @@ async fn act(
     cluster: &Cluster,
     printer: &mut Printer,
 ) -> Result<()> {
-    if args.write.dry_run != DryRun::Client && choice != Choice::Safely(Safe::Await) {
-        evidence::look_again(cluster, &one.pod.value.spec.node_name, around).await?;
-        still_so(one, around, cluster.server_time())?;
+    let way = match choice {
+        Choice::Force => None,
+        Choice::Safely(way) => Some(way),
+    };
+    if args.write.dry_run != DryRun::Client && way != Some(Safe::Await) {
+        evidence::look_again(cluster, &one.pod.value, around).await?;
+        still_so(one, way, around, cluster.server_time())?;
     }
-    match choice {
-        Choice::Force => force(args, one, who, cluster, printer).await,
-        Choice::Safely(way) => safely(args, one, way, cluster, printer).await,
+    match way {
+        None => force(args, one, who, cluster, printer).await,
+        Some(way) => safely(args, one, way, who, cluster, printer).await,
     }
 }
 
 /// Whether what was shown of the pod's surroundings still holds. The pod itself is the server's to
-/// compare.
-fn still_so(one: &Judged, later: &Surroundings, now: ServerTime) -> Result<()> {
+/// compare. Of a way without force, whether it is still the one to take.
+fn still_so(one: &Judged, way: Option<Safe>, later: &Surroundings, now: ServerTime) -> Result<()> {
     let (name, node) = (one.pod.value.full_name(), &one.pod.value.spec.node_name);
     let (shown, sign) = (&one.assessment, Sign::of(node, later));
     let stop = |why: String| Err(Error::LostRace { message: format!("{why}: {name} was not deleted") });
     if sign.uid != one.node.uid {
-        return stop(format!("{node} is not the node any more that it was"));
+        return stop(format!("{node} was recreated or deleted meanwhile"));
     }
     let assessment = Assessment::of(&one.pod.value, later, now);
     // Where nobody can say whether the node is alive, its heartbeat does.
@@ -190,6 +214,9 @@ fn still_so(one: &Judged, later: &Surroundings, now: ServerTime) -> Result<()> {
     // The kinds of contact are in the order of how little is heard.
     if !was_alive && (sign.heartbeat != one.node.heartbeat || assessment.contact < shown.contact) {
         return stop(format!("{node} was heard of meanwhile"));
+    }
+    if way.is_some() && safe_way(&assessment) != way {
+        return stop(format!("what is safest for {name} has changed meanwhile"));
     }
     if assessment.risk > shown.risk {
         return stop(format!("the risk of force-deleting it has become {}", assessment.risk.word()));
@@ -328,8 +355,8 @@ fn show(one: &Judged, printer: &mut Printer) {
 }
 
 /// What is done without force, if anything can be.
-fn safe_way(one: &Judged) -> Option<Safe> {
-    one.assessment.safer.iter().find_map(|way| way.takes)
+fn safe_way(assessment: &Assessment) -> Option<Safe> {
+    assessment.safer.iter().find_map(|way| way.takes)
 }
 
 fn safe_word(way: Safe) -> &'static str {
@@ -352,7 +379,7 @@ fn choose(args: &ForceDelete, one: &Judged, asked: &mut bool, printer: &mut Prin
         let first = first.map_or_else(String::new, |first| format!("; {first}"));
         let also = match futile {
             Futile::Finalizers => "--anyway marks it for deletion with no grace all the same",
-            Futile::Mirror => "--anyway deletes the image all the same",
+            Futile::Mirror => "--anyway deletes the mirror pod all the same",
         };
         return Err(Error::Refused {
             message: format!(
@@ -366,6 +393,20 @@ fn choose(args: &ForceDelete, one: &Judged, asked: &mut bool, printer: &mut Prin
         return Ok(Choice::Force);
     }
     let critical = *risk == Risk::Critical;
+    let alive = one.assessment.contact.is_some_and(Contact::is_alive);
+    if critical && alive {
+        let first = safer.first().map(|way| match (&way.command, way.takes) {
+            (_, Some(safe)) => format!("--safe to {}", safe_word(safe)),
+            (Some(command), None) => format!("{}: {command}", way.what),
+            (None, None) => way.what.clone(),
+        });
+        return Err(Error::Refused {
+            message: format!(
+                "{name} was not deleted: its node is alive, and a second one would run beside what runs there"
+            ),
+            hint: first,
+        });
+    }
     // Whoever says so: a machine that is off does not heartbeat.
     if critical && one.heartbeats {
         return Err(Error::Refused {
@@ -373,6 +414,19 @@ fn choose(args: &ForceDelete, one: &Judged, asked: &mut bool, printer: &mut Prin
                 "{name} was not deleted: its node heartbeats, so the machine is on and its containers may run"
             ),
             hint: Some("switch the machine off first, and wait until its heartbeat is 40 seconds old".into()),
+        });
+    }
+    let over = &one.assessment.spent_budgets;
+    let begun = one.pod.value.metadata.deletion_timestamp.is_some();
+    if args.consent.confirm && alive && !begun && !over.is_empty() && !args.consent.anyway {
+        return Err(Error::Refused {
+            message: format!(
+                "{name} was not deleted: the disruption budget {} allows no more disruptions",
+                over.join(", ")
+            ),
+            hint: Some(
+                "--safe evicts as the budget allows; fewer pods at once; --anyway goes over it".into(),
+            ),
         });
     }
     if args.consent.confirm && (args.consent.i_have_fenced || !critical) {
@@ -390,7 +444,7 @@ fn choose(args: &ForceDelete, one: &Judged, asked: &mut bool, printer: &mut Prin
                 "{name} was not deleted: the risk is {}, and there is no terminal to ask on",
                 risk.word()
             ),
-            hint: Some(match safe_way(one) {
+            hint: Some(match safe_way(&one.assessment) {
                 Some(way) => format!("--safe --confirm to {}; {flags}", safe_word(way)),
                 None => flags,
             }),
@@ -401,7 +455,7 @@ fn choose(args: &ForceDelete, one: &Judged, asked: &mut bool, printer: &mut Prin
         Risk::High => Some(one.pod.value.metadata.name.clone()),
         _ => None,
     };
-    let safely = safe_way(one);
+    let safely = safe_way(&one.assessment);
     let or_safe = safely.map_or_else(String::new, |way| format!(", 'safe' to {}", safe_word(way)));
     let question = match &phrase {
         Some(phrase) => format!("Type '{phrase}' to force-delete {name}{or_safe}; Enter stops"),
@@ -427,7 +481,7 @@ fn choose_safely(
     printer: &mut Printer,
 ) -> Result<Choice> {
     let name = one.pod.value.full_name();
-    let Some(way) = safe_way(one) else {
+    let Some(way) = safe_way(&one.assessment) else {
         let first = one.assessment.safer.first();
         return Err(Error::Refused {
             message: format!("nothing can be done about {name} from here without force"),
@@ -527,30 +581,37 @@ async fn force(
     // Finalizers keep the object: that is not what is called deleted.
     let word = if pod.metadata.finalizers.is_empty() { "force-deleted" } else { "marked for deletion" };
     printer.done(&format!("{name} {word}, risk {risk}{note}"))?;
-    if args.write.dry_run == DryRun::None {
-        record(args, one, who, cluster, printer).await;
-    }
+    // Nothing else than saying so gets anybody past a critical risk, by the flag or by the sentence.
+    let fenced = if one.assessment.risk == Risk::Critical { ", said to be fenced" } else { "" };
+    let why = format!(" (risk {risk}{fenced}: {})", one.assessment.reasons.join("; "));
+    record(args, one, who, "ForceDeleted", &format!("force-deleted by {who}"), &why, cluster, printer).await;
     Ok(())
 }
 
-/// Leaves word for whoever wonders later.
-async fn record(args: &ForceDelete, one: &Judged, who: &str, cluster: &Cluster, printer: &mut Printer) {
+/// Leaves an Event about what was done.
+#[allow(clippy::too_many_arguments)]
+async fn record(
+    args: &ForceDelete,
+    one: &Judged,
+    who: &str,
+    event: &'static str,
+    what: &str,
+    why: &str,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) {
+    if args.write.dry_run != DryRun::None {
+        return;
+    }
     let pod = &one.pod.value;
     let reason = args.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
-    // Nothing else than saying so gets anybody past a critical risk, by the flag or by the sentence.
-    let fenced = if one.assessment.risk == Risk::Critical { ", said to be fenced" } else { "" };
-    let message = format!(
-        "force-deleted by {who}{reason} (risk {}{fenced}: {})",
-        one.assessment.risk.word(),
-        one.assessment.reasons.join("; ")
-    );
     let at = pod.address();
     let record = Record {
         resource: PODS,
         at: &at,
         uid: &pod.metadata.uid,
-        reason: "ForceDeleted",
-        message,
+        reason: event,
+        message: format!("{what}{reason}{why}"),
         who: who.to_owned(),
     };
     if let Err(error) = cluster.record(&record, &writing(&args.write)).await {
@@ -562,6 +623,7 @@ async fn safely(
     args: &ForceDelete,
     one: &Judged,
     way: Safe,
+    who: &str,
     cluster: &Cluster,
     printer: &mut Printer,
 ) -> Result<()> {
@@ -582,12 +644,15 @@ async fn safely(
                 })?;
             }
             printer.done(&format!("{name} evicted, it has {} to end{note}", age(pod.grace())))?;
+            record(args, one, who, "Evicted", &format!("evicted by {who}"), "", cluster, printer).await;
         }
         Safe::Delete => {
             if !pretend {
                 delete(one, None, server, cluster, printer).await?;
             }
             printer.done(&format!("{name} deleted with its grace{note}"))?;
+            let what = format!("deleted with its grace by {who}");
+            record(args, one, who, "Deleted", &what, "", cluster, printer).await;
         }
         Safe::Await => {}
     }
@@ -607,15 +672,21 @@ async fn let_go(
     let (pod, name) = (&one.pod.value, one.pod.value.full_name());
     let limit = match (args.wait, way) {
         (Some(limit), _) => limit,
-        (None, Safe::Await) => Some(COLLECTED_WITHIN),
+        (None, Safe::Await) => Some(COLLECTED_WITHIN + grace_left(pod, cluster)),
         (None, _) => return Ok(()),
     };
-    let goal = Goal { replacement: None, ready: false };
+    let goal = Goal { replacement: None, ready: false, taken: BTreeSet::new() };
     let seen = observe(pod, &goal, by(start, limit), began, cluster, printer).await?;
     if seen.gone {
         return printer.done(&format!("{name} is gone"));
     }
     Err(Error::TimedOut { message: format!("{name} is still there") })
+}
+
+/// How much of its grace a pod that is Terminating has left.
+fn grace_left(pod: &Pod, cluster: &Cluster) -> Duration {
+    let left = pod.overdue(cluster.server_time()).map(|overdue| -overdue);
+    left.and_then(|left| Duration::try_from(left).ok()).unwrap_or_default()
 }
 
 /// What to look for after a deletion.
@@ -624,6 +695,8 @@ struct Goal {
     replacement: Option<String>,
     /// And until it is ready.
     ready: bool,
+    /// What replaces others.
+    taken: BTreeSet<String>,
 }
 
 #[derive(Default)]
@@ -638,22 +711,25 @@ async fn aftermath(
     one: &Judged,
     start: Instant,
     began: ServerTime,
+    replacements: &mut BTreeSet<String>,
     cluster: &Cluster,
     printer: &mut Printer,
 ) -> Result<()> {
     let pod = &one.pod.value;
     let name = pod.full_name();
-    let controller = pod.controller();
-    // Only a StatefulSet waits for the object to go; the others have replaced it when it was deleted.
-    let expected = controller.filter(|owner| {
-        let waited = !matches!(
-            owner.kind.as_str(),
-            "ReplicaSet" | "ReplicationController" | "DaemonSet" | "Job" | "Node"
-        );
-        waited
-            || (owner.kind == "ReplicaSet" && pod.metadata.deletion_timestamp.is_none() && !pod.is_finished())
+    // Who does not wait for the object to go has replaced it when it was deleted.
+    let expected = pod.controller().filter(|owner| match one.assessment.ownership.successor {
+        Successor::WhenGone => true,
+        Successor::Early => {
+            owner.kind == "ReplicaSet" && pod.metadata.deletion_timestamp.is_none() && !pod.is_finished()
+        }
+        Successor::Never => false,
     });
-    let goal = Goal { replacement: expected.map(|owner| owner.uid.clone()), ready: args.wait.is_some() };
+    let goal = Goal {
+        replacement: expected.map(|owner| owner.uid.clone()),
+        ready: args.wait.is_some(),
+        taken: replacements.clone(),
+    };
     let limit = match args.wait {
         Some(limit) => limit,
         None => Some(REPLACED_WITHIN),
@@ -671,6 +747,7 @@ async fn aftermath(
         printer.warn(&format!("{name} is marked for deletion and still there{why}"));
         return Ok(());
     }
+    replacements.extend(seen.replacement.as_ref().map(|new| new.metadata.uid.clone()));
     match (&seen.replacement, expected) {
         (Some(new), _) => {
             let node = if new.is_scheduled() {
@@ -721,8 +798,9 @@ async fn observe(
     let named = format!("metadata.name={}", pod.metadata.name);
     let labels: Vec<String> =
         pod.metadata.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    // What replaces a pod of a ReplicaSet has its labels, and another name.
-    let elsewhere = pod.controller().is_some_and(|owner| owner.kind == "ReplicaSet") && !labels.is_empty();
+    // What replaces a pod of these has its labels, and another name.
+    let renamed = |kind: &str| matches!(kind, "ReplicaSet" | "DaemonSet" | "Job");
+    let elsewhere = pod.controller().is_some_and(|owner| renamed(&owner.kind)) && !labels.is_empty();
     let query = Query::new(PODS).namespace(namespace).bare(true);
     let query = if goal.replacement.is_some() && elsewhere {
         query.select(Some(&labels.join(",")), None)
@@ -738,6 +816,7 @@ async fn observe(
     let is_new = |new: &Pod| {
         let owner = new.controller().map(|owner| owner.uid.as_str());
         new.metadata.uid != *uid
+            && !goal.taken.contains(&new.metadata.uid)
             && owner.is_some()
             && owner == goal.replacement.as_deref()
             && new.metadata.creation_timestamp.is_some_and(|time| began.since(time).as_secs() <= 1)

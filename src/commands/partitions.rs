@@ -16,16 +16,19 @@ use crate::{
     cli::Partitions,
     cluster::{
         ATTACHMENTS, BUDGETS, CLAIMS, Cluster, DISKS, LEASES, NODES, Object, PODS, Query, Readable, Resource,
+        pods::workloads,
     },
     domain::{
+        assessment::{Assessment, Surroundings},
         duration::age,
         lease::Lease,
         maintenance,
         node::{Contact, HEARTBEATS, Node},
         pod::Pod,
-        risk::{Assessment, Risk, Surroundings},
+        risk::Risk,
         storage::{Attachment, Budget, Claim, Disk},
         time::ServerTime,
+        workload::{self, Workload},
     },
     error::{Error, Result},
     exit::ExitCode,
@@ -181,7 +184,12 @@ pub async fn gather(
         .partition(|pod| strange.contains(&pod.value.spec.node_name) && !pod.value.is_finished());
     if !pods.is_empty() {
         let pods: Vec<&Pod> = pods.iter().map(|pod| &*pod.value).collect();
-        evidence::read_storage(cluster, &pods, &mut around).await?;
+        let mut owners = Surroundings::default();
+        tokio::try_join!(
+            evidence::read_storage(cluster, &pods, &mut around),
+            evidence::read_workloads(cluster, &pods, &mut owners)
+        )?;
+        (around.workloads, around.unread) = (owners.workloads, owners.unread);
     }
     let heartbeats_seen = around.heartbeats.is_some();
     let partitions = partitions(&lost, &pods, &mut around, now);
@@ -297,7 +305,7 @@ impl Partition {
             contact: around
                 .contact(&name, now)
                 .unwrap_or_else(|| node.map_or(Contact::Late, |node| node.contact(lease, now))),
-            heartbeat: node.and_then(|node| node.heartbeat(lease)).or(lease.and_then(Lease::renewed)),
+            heartbeat: node.and_then(|node| node.heartbeat(lease)).or(lease.and_then(Lease::heartbeat)),
             held_by: around.held_by(&name, now),
             node: name,
             object,
@@ -309,7 +317,7 @@ impl Partition {
     fn tone(&self) -> Tone {
         match self.contact {
             Contact::Heard => Tone::Good,
-            Contact::Late | Contact::Back => Tone::Doubtful,
+            Contact::Late | Contact::Back | Contact::NotReady => Tone::Doubtful,
             Contact::Silent | Contact::Gone => Tone::Bad,
             Contact::Fenced => Tone::Faint,
         }
@@ -498,6 +506,12 @@ pub enum Kind {
     Disk(Disk),
     Attachment(Attachment),
     Budget(Budget),
+    Workload(workload::Kind, Box<Workload>),
+}
+
+/// The kind of controllers that a resource has.
+fn workload_kind(resource: Resource) -> Option<workload::Kind> {
+    workload::Kind::ALL.into_iter().find(|kind| workloads(*kind) == resource)
 }
 
 impl Readable for Kind {
@@ -509,7 +523,10 @@ impl Readable for Kind {
             CLAIMS => Self::Claim(serde_json::from_slice(text)?),
             DISKS => Self::Disk(serde_json::from_slice(text)?),
             ATTACHMENTS => Self::Attachment(serde_json::from_slice(text)?),
-            _ => Self::Budget(serde_json::from_slice(text)?),
+            _ => match workload_kind(resource) {
+                Some(kind) => Self::Workload(kind, serde_json::from_slice(text)?),
+                None => Self::Budget(serde_json::from_slice(text)?),
+            },
         })
     }
 }
@@ -554,10 +571,15 @@ impl Watched<'_> {
                     around.attachments.get_or_insert_default().push(attachment.clone());
                 }
                 Kind::Budget(budget) => around.budgets.get_or_insert_default().push(budget.clone()),
+                Kind::Workload(kind, workload) => {
+                    around.workloads.insert((*kind, key()), workload.as_ref().clone());
+                }
                 Kind::Node(_) | Kind::Pod(_) => {}
             }
         }
         evidence::sort(leases, &mut around);
+        let follows = |kind: &workload::Kind| self.followed.iter().any(|(of, _)| *of == workloads(*kind));
+        around.unread = workload::Kind::ALL.into_iter().filter(|kind| !follows(kind)).collect();
         // And what is not followed is not known.
         if !self.follows_leases_of(HEARTBEATS) {
             around.heartbeats = None;
@@ -585,6 +607,7 @@ impl View for Watched<'_> {
             Kind::Disk(disk) => &disk.metadata,
             Kind::Attachment(attachment) => &attachment.metadata,
             Kind::Budget(budget) => &budget.metadata,
+            Kind::Workload(_, workload) => &workload.metadata,
         };
         format!("{}/{}", metadata.namespace, metadata.name)
     }

@@ -47,15 +47,40 @@ pub struct Metadata {
     pub annotations: BTreeMap<String, String>,
     pub owner_references: Vec<Owner>,
     pub finalizers: Vec<String>,
+    /// When a kubelet last wrote it, by the server's clock.
+    #[serde(rename = "managedFields", deserialize_with = "written_by_kubelet")]
+    pub written_by_kubelet: Option<Timestamp>,
 }
 
 /// An object that another one goes with.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Owner {
+    pub api_version: String,
     pub kind: String,
     pub name: String,
     pub uid: String,
+    pub controller: bool,
+}
+
+impl Owner {
+    /// Whether it is of this kind of Kubernetes' own: others have kinds of the same name.
+    pub fn is(&self, api_version: &str, kind: &str) -> bool {
+        self.api_version == api_version && self.kind == kind
+    }
+}
+
+/// Of all that managed fields tell, the time of a kubelet's last write.
+fn written_by_kubelet<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Entry {
+        manager: String,
+        #[serde(deserialize_with = "time::read")]
+        time: Option<Timestamp>,
+    }
+    let entries = Option::<Vec<Entry>>::deserialize(deserializer)?.unwrap_or_default();
+    Ok(entries.into_iter().filter(|entry| entry.manager == "kubelet").filter_map(|entry| entry.time).max())
 }
 
 impl Metadata {
@@ -118,6 +143,12 @@ impl Lease {
     /// When the holder last renewed.
     pub fn renewed(&self) -> Option<Timestamp> {
         self.spec.renew_time.as_ref().map(|time| time.0)
+    }
+
+    /// When the kubelet whose heartbeat it is was last heard of. By the server's clock where the server
+    /// has noted it: the time that a kubelet writes is as wrong as the clock of its machine.
+    pub fn heartbeat(&self) -> Option<Timestamp> {
+        self.metadata.written_by_kubelet.or_else(|| self.renewed())
     }
 
     /// How long a renewal holds.

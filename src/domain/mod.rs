@@ -3,6 +3,7 @@
 //! Every function here takes the facts and the instant as arguments, so that each rule has its
 //! table of cases beside it and none needs a cluster to be checked.
 
+pub mod assessment;
 pub mod candidate;
 pub mod clocks;
 pub mod deadline;
@@ -25,3 +26,4 @@ pub mod storage;
 pub mod taking;
 pub mod time;
 pub mod version;
+pub mod workload;

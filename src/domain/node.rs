@@ -63,16 +63,18 @@ pub struct NodeStatus {
 pub enum Contact {
     /// Its kubelet is alive, whether or not it calls itself ready.
     Heard,
-    /// Heard of, though somebody has declared its machine to be off.
+    /// Heard of, though its machine was declared to be off.
     Back,
+    /// Its kubelet is alive and says that the node is not ready: what it starts and ends there may hang.
+    NotReady,
     /// No heartbeat for longer than its lease lasts, and not given up yet; or given up, and yet there
     /// is a fresh one.
     Late,
     /// Given up: what runs there is not known.
     Silent,
-    /// Silent, and somebody has declared its machine to be off.
+    /// Silent, and its machine was declared to be off since it was last heard of.
     Fenced,
-    /// There is no such node.
+    /// There is no such node object, and no fresh heartbeat: the machine may run all the same.
     Gone,
 }
 
@@ -82,6 +84,7 @@ impl Contact {
         match self {
             Self::Heard => "heard",
             Self::Back => "back",
+            Self::NotReady => "notready",
             Self::Late => "late",
             Self::Silent => "silent",
             Self::Fenced => "fenced",
@@ -91,7 +94,7 @@ impl Contact {
 
     /// Whether the kubelet is known to be alive.
     pub fn is_alive(self) -> bool {
-        matches!(self, Self::Heard | Self::Back)
+        matches!(self, Self::Heard | Self::Back | Self::NotReady)
     }
 }
 
@@ -104,18 +107,37 @@ impl Node {
         self.spec.taints.iter().any(|taint| taint.key == OUT_OF_SERVICE)
     }
 
-    /// The last sign of life, by the node's own clock. Without a lease, or where it may not be read,
-    /// that is the status that the kubelet writes every five minutes.
+    /// Whether the machine was declared to be off since it was last heard of. A taint that does not say
+    /// when it was set, or from before a sign of life, tells of an earlier time: the machine may have
+    /// come back, and the taint been forgotten.
+    pub fn is_fenced(&self, lease: Option<&Lease>) -> bool {
+        let taints = self.spec.taints.iter().filter(|taint| taint.key == OUT_OF_SERVICE);
+        let heard = self.heartbeat(lease);
+        // The node controller's own clock: that it gave the node up after the taint shows that it had
+        // heard of it again.
+        let given_up = self.ready().and_then(|ready| ready.last_transition_time);
+        let holds =
+            |added: Timestamp| heard.is_none_or(|at| at <= added) && given_up.is_none_or(|at| at <= added);
+        taints.filter_map(|taint| taint.time_added).any(holds)
+    }
+
+    /// Whether its kubelet says that it is not ready.
+    fn says_not_ready(&self) -> bool {
+        self.ready().is_some_and(|ready| ready.status == "False")
+    }
+
+    /// The last sign of life. Without a lease, or where it may not be read, that is the status that the
+    /// kubelet writes every five minutes.
     pub fn heartbeat(&self, lease: Option<&Lease>) -> Option<Timestamp> {
         let status = self.ready().and_then(|ready| ready.last_heartbeat_time);
-        lease.and_then(Lease::renewed).max(status)
+        lease.and_then(Lease::heartbeat).max(status)
     }
 
     /// Whether either sign of life is so new that the machine must be on.
     pub fn is_fresh(&self, lease: Option<&Lease>, now: ServerTime) -> bool {
         let status = self.ready().and_then(|ready| ready.last_heartbeat_time);
         let fresh = |time| (-AHEAD..=LATE_AFTER).contains(&now.since(time));
-        lease.and_then(Lease::renewed).into_iter().chain(status).any(fresh)
+        lease.and_then(Lease::heartbeat).into_iter().chain(status).any(fresh)
     }
 
     /// Whether it is given up, and yet heartbeats.
@@ -135,12 +157,14 @@ impl Node {
             None => late.then_some(false),
         };
         match (alive, self.is_out_of_service()) {
+            (Some(true), false) if self.says_not_ready() => Contact::NotReady,
             (Some(true), false) => Contact::Heard,
             (Some(true), true) => Contact::Back,
             (Some(false), false) => Contact::Silent,
             // A heartbeat from far in the future is no proof of life, but that a machine is off is not
             // believed beside it: a living kubelet's clock may be wrong.
-            (Some(false), true) if late => Contact::Fenced,
+            (Some(false), true) if late && self.is_fenced(lease) => Contact::Fenced,
+            (Some(false), true) if late => Contact::Silent,
             (Some(false), true) | (None, _) => Contact::Late,
         }
     }
@@ -163,7 +187,8 @@ mod tests {
             ..Condition::default()
         }));
         if taint {
-            node.spec.taints.push(Taint { key: OUT_OF_SERVICE.into(), ..Taint::default() });
+            let time_added = Some(now().0);
+            node.spec.taints.push(Taint { key: OUT_OF_SERVICE.into(), time_added, ..Taint::default() });
         }
         node
     }
@@ -177,14 +202,14 @@ mod tests {
     /// Every mixture of what the controller says, how old the heartbeat is, and the taint.
     #[test]
     fn contacts() {
-        use Contact::{Back, Fenced, Gone, Heard, Late, Silent};
+        use Contact::{Back, Fenced, Gone, Heard, Late, NotReady, Silent};
         for (ready, age, plain, tainted) in [
             (Some("True"), Some(5), Heard, Back),
             (Some("True"), Some(40), Heard, Back),
             (Some("True"), Some(41), Late, Late),
             (Some("True"), Some(-3600), Heard, Back), // its clock is ahead
             (Some("True"), None, Late, Late),
-            (Some("False"), Some(5), Heard, Back), // alive, and says that it is not well
+            (Some("False"), Some(5), NotReady, Back), // alive, and says that it is not well
             (Some("False"), Some(41), Late, Late),
             (Some("False"), None, Late, Late),
             // A machine that heartbeats is on, whoever has given it up or declared it to be off.
@@ -210,6 +235,65 @@ mod tests {
                 assert_ne!(contact_now, Gone);
             }
         }
+    }
+
+    /// The times of the taint, of the last heartbeat, and of the node controller's giving it up, each
+    /// so many seconds ago.
+    #[test]
+    fn a_fence_holds_only_for_the_silence_that_it_was_made_for() {
+        for (taint, heartbeat, given_up, contact) in [
+            (Some(60), 600, Some(550), Contact::Fenced),
+            (Some(600), 600, Some(600), Contact::Fenced),
+            (Some(60), 600, None, Contact::Fenced),
+            // It was heard of after it was declared to be off.
+            (Some(3600), 600, Some(4000), Contact::Silent),
+            // Its clock was behind, but the node controller had to give it up once more.
+            (Some(3600), 4000, Some(550), Contact::Silent),
+            // Nobody knows when that was.
+            (None, 600, Some(550), Contact::Silent),
+        ] {
+            let ago = |seconds| now().0 - SignedDuration::from_secs(seconds);
+            let mut node = node(Some("Unknown"), true);
+            node.spec.taints[0].time_added = taint.map(ago);
+            node.status.conditions[0].last_transition_time = given_up.map(ago);
+            assert_eq!(
+                node.contact(Some(&lease(heartbeat)), now()),
+                contact,
+                "{taint:?} {heartbeat} {given_up:?}"
+            );
+        }
+    }
+
+    /// A node's clock may be behind by more than its heartbeats are apart.
+    #[test]
+    fn the_servers_clock_tells_when_a_kubelet_was_heard_of() {
+        let written = |renewed: i64, written: i64| {
+            let mut lease = lease(renewed);
+            lease.metadata.written_by_kubelet = Some(now().0 - SignedDuration::from_secs(written));
+            lease
+        };
+        for (ready, renewed, wrote, contact) in [
+            ("True", 75, 5, Contact::Heard),
+            ("True", -7200, 45, Contact::Late),
+            ("Unknown", -7200, 600, Contact::Silent),
+            ("Unknown", 75, 5, Contact::Late),
+        ] {
+            let node = node(Some(ready), false);
+            assert_eq!(
+                node.contact(Some(&written(renewed, wrote)), now()),
+                contact,
+                "{ready} {renewed} {wrote}"
+            );
+        }
+        let lease: Lease = serde_json::from_value(serde_json::json!({
+            "metadata": { "managedFields": [
+                { "manager": "kubectl", "time": "2026-01-01T00:00:09Z", "fieldsV1": { "f:spec": {} } },
+                { "manager": "kubelet", "time": "2026-01-01T00:00:05Z" }, { "manager": "kubelet" },
+            ] },
+            "spec": { "renewTime": "2026-01-01T00:00:00.000000Z" },
+        }))
+        .unwrap();
+        assert_eq!(lease.heartbeat(), Some("2026-01-01T00:00:05Z".parse().unwrap()));
     }
 
     #[test]

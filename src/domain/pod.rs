@@ -6,7 +6,11 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, de::IgnoredAny};
 
-use super::time::{self, ServerTime};
+use super::{
+    lease::Owner,
+    node::Taint,
+    time::{self, ServerTime},
+};
 
 /// Something whose presence alone matters.
 type Present = Option<IgnoredAny>;
@@ -46,29 +50,6 @@ struct Annotations {
     mirror: Present,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Owner {
-    pub api_version: String,
-    pub kind: String,
-    pub name: String,
-    pub uid: String,
-    pub controller: bool,
-}
-
-impl Owner {
-    /// Whether its documentation says that two of its pods may run at once. The kind alone does not
-    /// tell: others have Jobs and `ReplicaSet`s of their own, which may mind.
-    fn bears_two(&self) -> bool {
-        matches!(
-            (self.api_version.as_str(), self.kind.as_str()),
-            ("apps/v1", "ReplicaSet" | "DaemonSet")
-                | ("batch/v1", "Job")
-                | ("v1", "ReplicationController" | "Node")
-        )
-    }
-}
-
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodSpec {
@@ -78,19 +59,37 @@ pub struct PodSpec {
     pub volumes: Vec<Volume>,
     pub termination_grace_period_seconds: Option<i64>,
     tolerations: Vec<Toleration>,
+    containers: Vec<Container>,
+    init_containers: Vec<Container>,
+    ephemeral_containers: Vec<Container>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct Toleration {
     key: String,
+    operator: String,
+    value: String,
     effect: String,
     #[serde(rename = "tolerationSeconds")]
     seconds: Option<i64>,
 }
 
-/// A volume of a pod: a claim, or one of the kinds that reach storage outside the node without one.
-/// Of the others (config maps, secrets, empty directories) only the name is read.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Container {
+    volume_mounts: Vec<Mount>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Mount {
+    name: String,
+    read_only: bool,
+}
+
+/// A volume of a pod: a claim, a directory of the node, or one of the kinds that reach storage outside
+/// the node without a claim. Of the others (config maps, secrets, empty directories) only the name is read.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[allow(clippy::struct_field_names)] // they are the API's
@@ -118,6 +117,26 @@ pub struct Volume {
     storageos: Present,
     flocker: Present,
     photon_persistent_disk: Present,
+    host_path: Present,
+    csi: Option<CsiSource>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct CsiSource {
+    driver: String,
+    read_only: Option<bool>,
+}
+
+impl CsiSource {
+    /// Whether the pod gets something to read, made for it: there is nothing that two could write.
+    fn only_brings(&self) -> bool {
+        self.read_only == Some(true)
+            || matches!(
+                self.driver.as_str(),
+                "secrets-store.csi.k8s.io" | "csi.cert-manager.io" | "csi.spiffe.io"
+            )
+    }
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -132,7 +151,9 @@ pub enum Source {
     /// Behind a claim of this name.
     Claim(String),
     /// Outside the node, of this kind, and nothing in Kubernetes says who may use it.
-    Inline(&'static str),
+    Inline(String),
+    /// A directory of the node, which may itself be shared.
+    HostPath,
 }
 
 impl Volume {
@@ -165,8 +186,15 @@ impl Volume {
             ("flocker", &self.flocker),
             ("photonPersistentDisk", &self.photon_persistent_disk),
         ];
-        // An inline CSI volume is made for the pod and goes with it.
-        inline.iter().find(|(_, source)| source.is_some()).map(|(kind, _)| Source::Inline(kind))
+        if self.host_path.is_some() {
+            return Some(Source::HostPath);
+        }
+        // What the driver makes of it is not known: an NFS server's driver takes inline volumes too.
+        if let Some(csi) = self.csi.as_ref().filter(|csi| !csi.only_brings()) {
+            return Some(Source::Inline(format!("csi {}", csi.driver)));
+        }
+        let kind = inline.iter().find(|(_, source)| source.is_some());
+        kind.map(|(kind, _)| Source::Inline((*kind).to_owned()))
     }
 }
 
@@ -203,6 +231,7 @@ struct ContainerStatus {
 #[serde(default)]
 struct ContainerState {
     running: Present,
+    terminated: Present,
 }
 
 impl Pod {
@@ -215,12 +244,6 @@ impl Pod {
     pub fn controller(&self) -> Option<&Owner> {
         let owners = &self.metadata.owner_references;
         owners.iter().find(|owner| owner.controller).or(owners.first())
-    }
-
-    /// The first owner of which it is not known that it bears two pods at once: a `StatefulSet`, and
-    /// whatever is not one of the kinds that Kubernetes itself brings.
-    pub fn strict_owner(&self) -> Option<&Owner> {
-        self.metadata.owner_references.iter().find(|owner| !owner.bears_two())
     }
 
     /// Whether it says of itself that it is only the image of a pod that the kubelet runs from a file
@@ -254,12 +277,32 @@ impl Pod {
     /// Whether the last report of the kubelet has a container running, of whatever sort: sidecars are
     /// among the init containers.
     pub fn was_running(&self) -> bool {
+        self.containers().any(|status| status.state.running.is_some())
+    }
+
+    /// Whether the last report of the kubelet has all containers ended.
+    pub fn was_ended(&self) -> bool {
+        self.containers().next().is_some()
+            && self.containers().all(|status| status.state.terminated.is_some())
+    }
+
+    fn containers(&self) -> impl Iterator<Item = &ContainerStatus> {
         let PodStatus { container_statuses, init_container_statuses, ephemeral_container_statuses, .. } =
             &self.status;
-        [container_statuses, init_container_statuses, ephemeral_container_statuses]
+        [container_statuses, init_container_statuses, ephemeral_container_statuses].into_iter().flatten()
+    }
+
+    /// Whether a container of it may write to this volume.
+    pub fn writes(&self, volume: &str) -> bool {
+        let PodSpec { containers, init_containers, ephemeral_containers, .. } = &self.spec;
+        let mut mounts = [containers, init_containers, ephemeral_containers]
             .into_iter()
             .flatten()
-            .any(|status| status.state.running.is_some())
+            .flat_map(|container| &container.volume_mounts)
+            .filter(|mount| mount.name == volume)
+            .peekable();
+        // One that no container mounts is used in another way, such as a block device.
+        mounts.peek().is_none() || mounts.any(|mount| !mount.read_only)
     }
 
     /// Why the control plane ends it, where it does.
@@ -276,12 +319,18 @@ impl Pod {
             .any(|condition| condition.r#type == "Ready" && condition.status == "True")
     }
 
-    /// Whether it stays on a node with this taint, if the effect of that is to end what does not
-    /// tolerate it. One without a key tolerates all.
-    pub fn tolerates(&self, taint: &str) -> bool {
-        self.spec.tolerations.iter().any(|Toleration { key, effect, seconds }| {
-            (key.is_empty() || key == taint)
-                && matches!(effect.as_str(), "" | "NoExecute")
+    /// Whether it stays on a node with this taint, whose effect is to end what does not tolerate it.
+    pub fn tolerates(&self, taint: &Taint) -> bool {
+        self.spec.tolerations.iter().any(|Toleration { key, operator, value, effect, seconds }| {
+            let matches = match operator.as_str() {
+                "Exists" => true,
+                // What cannot be judged is taken not to match: more is announced than goes.
+                "" | "Equal" => !key.is_empty() && *value == taint.value,
+                _ => false,
+            };
+            matches
+                && (key.is_empty() || *key == taint.key)
+                && (effect.is_empty() || *effect == taint.effect)
                 && seconds.is_none()
         })
     }
@@ -394,22 +443,22 @@ mod tests {
     #[test]
     fn volumes_say_where_their_data_is() {
         let claim = |name: &str| Some(Source::Claim(name.to_owned()));
+        let inline = |kind: &str| Some(Source::Inline(kind.to_owned()));
         for (volume, source) in [
             (json!({ "name": "d", "persistentVolumeClaim": { "claimName": "c" } }), claim("c")),
             (json!({ "name": "d", "ephemeral": { "volumeClaimTemplate": {} } }), claim("pod-d")),
-            (json!({ "name": "d", "iscsi": { "lun": 0 } }), Some(Source::Inline("iscsi"))),
-            (json!({ "name": "d", "nfs": { "server": "x" } }), Some(Source::Inline("nfs"))),
-            (json!({ "name": "d", "quobyte": {} }), Some(Source::Inline("quobyte"))),
-            (json!({ "name": "d", "storageos": {} }), Some(Source::Inline("storageos"))),
-            (json!({ "name": "d", "flocker": {} }), Some(Source::Inline("flocker"))),
-            (
-                json!({ "name": "d", "photonPersistentDisk": {} }),
-                Some(Source::Inline("photonPersistentDisk")),
-            ),
+            (json!({ "name": "d", "iscsi": { "lun": 0 } }), inline("iscsi")),
+            (json!({ "name": "d", "nfs": { "server": "x" } }), inline("nfs")),
+            (json!({ "name": "d", "quobyte": {} }), inline("quobyte")),
+            (json!({ "name": "d", "storageos": {} }), inline("storageos")),
+            (json!({ "name": "d", "flocker": {} }), inline("flocker")),
+            (json!({ "name": "d", "photonPersistentDisk": {} }), inline("photonPersistentDisk")),
             (json!({ "name": "d", "emptyDir": {} }), None),
             (json!({ "name": "d", "configMap": {} }), None),
-            (json!({ "name": "d", "hostPath": {} }), None),
-            (json!({ "name": "d", "csi": {} }), None),
+            (json!({ "name": "d", "hostPath": { "path": "/x" } }), Some(Source::HostPath)),
+            (json!({ "name": "d", "csi": { "driver": "nfs.csi.k8s.io" } }), inline("csi nfs.csi.k8s.io")),
+            (json!({ "name": "d", "csi": { "driver": "nfs.csi.k8s.io", "readOnly": true } }), None),
+            (json!({ "name": "d", "csi": { "driver": "secrets-store.csi.k8s.io" } }), None),
         ] {
             let read: Volume = serde_json::from_value(volume.clone()).unwrap();
             assert_eq!(read.source("pod"), source, "{volume}");
@@ -418,6 +467,8 @@ mod tests {
 
     #[test]
     fn tolerations() {
+        let taint =
+            Taint { key: "x".into(), value: "v".into(), effect: "NoExecute".into(), time_added: None };
         for (toleration, tolerates) in [
             (json!({ "operator": "Exists" }), true),
             (json!({ "operator": "Exists", "effect": "NoExecute" }), true),
@@ -425,11 +476,32 @@ mod tests {
             (json!({ "key": "x", "operator": "Exists" }), true),
             (json!({ "key": "y", "operator": "Exists" }), false),
             (json!({ "key": "x", "operator": "Exists", "tolerationSeconds": 300 }), false),
+            (json!({ "key": "x", "operator": "Equal", "value": "v" }), true),
+            (json!({ "key": "x", "value": "v" }), true),
+            (json!({ "key": "x", "operator": "Equal", "value": "w" }), false),
+            (json!({ "key": "x", "operator": "Equal" }), false),
+            (json!({ "key": "x", "operator": "Gt", "value": "v" }), false),
+            (json!({}), false),
         ] {
             let pod = pod(json!({ "spec": { "tolerations": [toleration] } }));
-            assert_eq!(pod.tolerates("x"), tolerates, "{toleration}");
+            assert_eq!(pod.tolerates(&taint), tolerates, "{toleration}");
         }
-        assert!(!Pod::default().tolerates("x"));
+        assert!(!Pod::default().tolerates(&taint));
+    }
+
+    #[test]
+    fn a_volume_that_is_only_mounted_for_reading_is_not_written() {
+        let mount = |read_only: bool| json!({ "name": "c", "volumeMounts": [{ "name": "d", "readOnly": read_only }] });
+        for (spec, writes) in [
+            (json!({ "containers": [mount(true)] }), false),
+            (json!({ "containers": [mount(false)] }), true),
+            (json!({ "containers": [mount(true), mount(false)] }), true),
+            (json!({ "containers": [mount(true)], "initContainers": [mount(false)] }), true),
+            (json!({ "containers": [mount(true)], "ephemeralContainers": [mount(false)] }), true),
+            (json!({ "containers": [{ "name": "c" }] }), true), // a block device
+        ] {
+            assert_eq!(pod(json!({ "spec": spec })).writes("d"), writes, "{spec}");
+        }
     }
 
     #[test]

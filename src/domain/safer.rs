@@ -1,4 +1,8 @@
 //! What is safer than force-deleting a pod, the safest first, with the command to type.
+//!
+//! Nothing here makes a second one start beside a first that may still run: that is why waiting for pod
+//! GC is no way out for a machine that may be on, and why a fence that is out of date is undone before
+//! anything else.
 
 use jiff::SignedDuration;
 use serde::Serialize;
@@ -7,8 +11,9 @@ use super::{
     duration::age,
     node::Contact,
     pod::Pod,
-    risk::{Deletion, Facts, Replaced},
+    risk::{Deletion, Facts},
     time::ServerTime,
+    workload::{Ownership, Successor, Why},
 };
 
 /// Something safer than force.
@@ -26,13 +31,15 @@ impl Way {
         Self { what: what.into(), command, takes: None }
     }
 
-    fn delete(pod: &Pod, what: &str) -> Self {
+    fn delete(pod: &Pod, what: impl Into<String>) -> Self {
         let command = format!("kubectl delete pod {} --wait=false", located(pod));
-        Self { what: what.to_owned(), command: Some(command), takes: Some(Safe::Delete) }
+        Self { what: what.into(), command: Some(command), takes: Some(Safe::Delete) }
     }
 
-    fn wait(pod: &Pod, what: impl Into<String>) -> Self {
-        let command = format!("kubectl wait --for=delete pod/{} --timeout=2m", located(pod));
+    fn wait(pod: &Pod, what: impl Into<String>, left: SignedDuration) -> Self {
+        // The kubelet needs some time after the grace, and pod GC looks every 20 seconds.
+        let seconds = left.max(SignedDuration::ZERO).as_secs() + 120;
+        let command = format!("kubectl wait --for=delete pod/{} --timeout={seconds}s", located(pod));
         Self { what: what.into(), command: Some(command), takes: Some(Safe::Await) }
     }
 }
@@ -46,12 +53,32 @@ pub enum Safe {
     Await,
 }
 
+/// Whether the API would evict a pod now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Eviction {
+    Possible,
+    /// These disruption budgets have nothing left.
+    Spent(String),
+    /// The API evicts no pod that several disruption budgets select.
+    SeveralBudgets {
+        names: Vec<String>,
+        /// One of them has nothing left.
+        spent: bool,
+    },
+}
+
 fn located(pod: &Pod) -> String {
     format!("{} -n {}", pod.metadata.name, pod.metadata.namespace)
 }
 
 /// The ways there are.
-pub fn ways(pod: &Pod, facts: &Facts, now: ServerTime) -> Vec<Way> {
+pub fn ways(
+    pod: &Pod,
+    facts: &Facts,
+    ownership: &Ownership,
+    eviction: &Eviction,
+    now: ServerTime,
+) -> Vec<Way> {
     let node = &pod.spec.node_name;
     if facts.mirror {
         let what =
@@ -59,9 +86,10 @@ pub fn ways(pod: &Pod, facts: &Facts, now: ServerTime) -> Vec<Way> {
         return vec![Way::by_hand(what, None)];
     }
     let mut ways = Vec::new();
-    let finalizers = &pod.metadata.finalizers;
+    let finalizers = super::assessment::lasting_finalizers(pod, ownership);
     let begun = facts.deletion != Deletion::NotBegun;
-    if !finalizers.is_empty() {
+    // The finalizer of a Job that waits for the end of the pod goes with that end.
+    if !finalizers.is_empty() && ownership.why != Why::JobFailed {
         let what = format!("let the controller behind {} do its work, or repair it", finalizers.join(", "));
         let look = format!("kubectl get pod {} -o jsonpath='{{.metadata.finalizers}}'", located(pod));
         ways.push(Way::by_hand(what, Some(look)));
@@ -75,54 +103,45 @@ pub fn ways(pod: &Pod, facts: &Facts, now: ServerTime) -> Vec<Way> {
         }
         return ways;
     }
-    match facts.contact {
-        Some(Contact::Silent) if !facts.nodeless => ways.extend(on_a_silent_node(pod, facts)),
-        Some(Contact::Gone | Contact::Silent) => {
-            let what = "wait for pod GC, which deletes the pods of missing nodes within a minute";
-            ways.push(Way::wait(pod, what));
-            if facts.contact == Some(Contact::Silent) && facts.is_guarded() {
-                let what = format!("switch the machine of {node} off, and make sure of it, before that");
-                ways.push(Way::by_hand(what, None));
-            }
+    ways.extend(match facts.contact {
+        Some(Contact::Heard) => on_a_living_node(pod, facts, eviction, now),
+        Some(Contact::Back) => {
+            let what =
+                format!("{node} is back: take it into service again, before pod GC deletes by force there");
+            let undo = Way::by_hand(what, Some(format!("kubectl lease fence {node} --undo")));
+            // Whatever is Terminating there before that is deleted by force if the node is not ready.
+            let later = on_a_living_node(pod, facts, eviction, now);
+            std::iter::once(undo).chain(later.into_iter().map(|way| Way { takes: None, ..way })).collect()
         }
+        Some(Contact::NotReady) => on_a_node_that_is_not_ready(pod, facts, eviction, now),
+        Some(Contact::Silent) => on_a_silent_node(pod, facts, ownership),
+        Some(Contact::Gone) => on_a_missing_node(pod, facts),
         Some(Contact::Fenced) if begun => {
             let what = "wait for pod GC, which deletes what is Terminating there within half a minute";
-            ways.push(Way::wait(pod, what));
+            vec![Way::wait(pod, what, SignedDuration::ZERO)]
         }
-        Some(Contact::Fenced) => ways.push(Way::delete(pod, "delete it as usual: pod GC completes it")),
-        Some(contact @ (Contact::Heard | Contact::Back)) => {
-            ways.extend(on_a_living_node(pod, facts, now));
-            if contact == Contact::Back {
-                let what = format!("{node} is back: take it into service again");
-                ways.push(Way::by_hand(what, Some(format!("kubectl lease fence {node} --undo"))));
-            }
-        }
+        Some(Contact::Fenced) => vec![Way::delete(pod, "delete it as usual: pod GC completes it")],
         Some(Contact::Late) => {
             let what = "wait until it is known whether the node is gone, a minute at most";
-            ways.push(Way::by_hand(what, Some(format!("kubectl lease partitions {node} -w"))));
+            vec![Way::by_hand(what, Some(format!("kubectl lease partitions {node} -w")))]
         }
-        None => {
-            let look = Some(format!("kubectl lease partitions {node}"));
-            ways.push(Way::by_hand("ask somebody who may see the node", look));
-        }
-    }
+        None => on_a_node_that_is_not_seen(pod, facts, now),
+    });
     ways
 }
 
-fn on_a_living_node(pod: &Pod, facts: &Facts, now: ServerTime) -> Vec<Way> {
+/// How long its grace lasts yet.
+fn left(pod: &Pod, now: ServerTime) -> SignedDuration {
+    pod.overdue(now).map_or(SignedDuration::ZERO, |overdue| -overdue).max(SignedDuration::ZERO)
+}
+
+fn on_a_living_node(pod: &Pod, facts: &Facts, eviction: &Eviction, now: ServerTime) -> Vec<Way> {
     let (node, uid) = (&pod.spec.node_name, &pod.metadata.uid);
     match facts.deletion {
-        Deletion::NotBegun => {
-            let evict = Way {
-                what: "evict it: disruption budgets and its grace are kept".into(),
-                command: Some(format!("kubectl lease force-delete pod {} --safe", located(pod))),
-                takes: Some(Safe::Evict),
-            };
-            vec![evict, Way::delete(pod, "delete it as usual, with its grace")]
-        }
+        Deletion::NotBegun => asked_to_go(pod, eviction),
         Deletion::Begun => {
-            let left = pod.overdue(now).map_or(SignedDuration::ZERO, |overdue| -overdue);
-            vec![Way::wait(pod, format!("wait: its grace ends in {}", age(left.max(SignedDuration::ZERO))))]
+            let left = left(pod, now);
+            vec![Way::wait(pod, format!("wait: its grace ends in {}", age(left)), left)]
         }
         Deletion::Stuck => vec![
             Way::by_hand(
@@ -141,25 +160,145 @@ fn on_a_living_node(pod: &Pod, facts: &Facts, now: ServerTime) -> Vec<Way> {
     }
 }
 
-fn on_a_silent_node(pod: &Pod, facts: &Facts) -> Vec<Way> {
+/// What its disruption budgets allow.
+fn asked_to_go(pod: &Pod, eviction: &Eviction) -> Vec<Way> {
+    let delete = |what: String, within_budget: bool| {
+        let way = Way::delete(pod, what);
+        // `--safe` never goes over a budget.
+        Way { takes: way.takes.filter(|_| within_budget), ..way }
+    };
+    match eviction {
+        Eviction::Possible => vec![
+            Way {
+                what: "evict it: disruption budgets and its grace are kept".into(),
+                command: Some(format!("kubectl lease force-delete pod {} --safe", located(pod))),
+                takes: Some(Safe::Evict),
+            },
+            Way::delete(pod, "delete it as usual, with its grace"),
+        ],
+        Eviction::Spent(budgets) => vec![
+            Way::by_hand(
+                format!("wait until the disruption budget {budgets} allows it, and evict it then"),
+                Some(format!("kubectl get poddisruptionbudgets -n {} -w", pod.metadata.namespace)),
+            ),
+            delete("delete it as usual, with its grace, over the disruption budget".into(), false),
+        ],
+        Eviction::SeveralBudgets { names, spent } => {
+            let over = if *spent { ", over a disruption budget" } else { "" };
+            vec![delete(
+                format!(
+                    "delete it as usual, with its grace{over}: the API evicts no pod that several disruption \
+                     budgets ({}) select",
+                    names.join(", ")
+                ),
+                !spent,
+            )]
+        }
+    }
+}
+
+/// Its machine may be switched off, and is then declared to be.
+fn switch_off(node: &str) -> Way {
+    Way::by_hand(
+        format!("switch the machine of {node} off, make sure of it, and declare it"),
+        Some(format!("kubectl lease fence {node}")),
+    )
+}
+
+fn on_a_node_that_is_not_ready(pod: &Pod, facts: &Facts, eviction: &Eviction, now: ServerTime) -> Vec<Way> {
     let node = &pod.spec.node_name;
-    let fence = Some(format!("kubectl lease fence {node}"));
+    let repair = Way::by_hand(
+        format!(
+            "repair what is wrong on {node}, such as a container runtime that hangs: its kubelet then ends the pod in order"
+        ),
+        Some(format!("kubectl describe node {node}")),
+    );
+    let off = Way::by_hand(
+        format!(
+            "switch the machine of {node} off, make sure of it, and declare it when its heartbeat is 40 seconds old"
+        ),
+        Some(format!("kubectl lease fence {node}")),
+    );
+    let mut ways = vec![repair, off];
+    if facts.deletion != Deletion::Stuck {
+        ways.extend(on_a_living_node(pod, facts, eviction, now));
+    }
+    ways
+}
+
+fn on_a_silent_node(pod: &Pod, facts: &Facts, ownership: &Ownership) -> Vec<Way> {
+    let node = &pod.spec.node_name;
     if facts.is_guarded() {
         return vec![
             Way::by_hand(
                 format!("bring {node} back: its kubelet then ends the pod in order"),
                 Some(format!("kubectl lease partitions {node} -w")),
             ),
-            Way::by_hand(format!("switch the machine of {node} off, make sure of it, and say so"), fence),
+            switch_off(node),
+        ];
+    }
+    let first = match (facts.successor, facts.deletion) {
+        (Successor::Never, _) => {
+            Way::by_hand(format!("leave it, or bring {node} back: nothing starts it elsewhere"), None)
+        }
+        (_, Deletion::NotBegun) => {
+            let controller = ownership.controller.as_deref().unwrap_or("its controller");
+            Way::delete(
+                pod,
+                format!(
+                    "delete it as usual: {controller} starts the next one at once, {node} ends this one when it is back"
+                ),
+            )
+        }
+        _ => Way::by_hand("leave it: its replacement does not wait for it", None),
+    };
+    vec![
+        first,
+        Way::by_hand(format!("if the machine of {node} is off, declare it"), switch_off(node).command),
+    ]
+}
+
+/// Pod GC deletes the pods of a node whose object is gone, and does not ask the machine.
+fn on_a_missing_node(pod: &Pod, facts: &Facts) -> Vec<Way> {
+    let node = &pod.spec.node_name;
+    if facts.is_guarded() {
+        let node_object = format!(r#"{{"apiVersion":"v1","kind":"Node","metadata":{{"name":"{node}"}}}}"#);
+        return vec![
             Way::by_hand(
-                "if the machine is destroyed for good, delete the node",
-                Some(format!("kubectl delete node {node}")),
+                "create the node object again, at once: pod GC then leaves the pod alone".to_owned(),
+                Some(format!("echo '{node_object}' | kubectl create -f -")),
+            ),
+            Way::by_hand(
+                format!(
+                    "switch the machine of {node} off, and make sure of it, before pod GC deletes the pod"
+                ),
+                None,
             ),
         ];
     }
-    let leave = match facts.replaced {
-        Replaced::Never => format!("leave it, or bring {node} back: nothing starts it elsewhere"),
-        _ => "leave it: its replacement does not wait for it".to_owned(),
-    };
-    vec![Way::by_hand(leave, None), Way::by_hand(format!("if the machine of {node} is off, say so"), fence)]
+    let what = "wait for pod GC, which deletes the pods of missing nodes within a minute";
+    vec![Way::wait(pod, what, SignedDuration::ZERO)]
+}
+
+/// A deletion with its grace waits for the kubelet, whatever the node is.
+fn on_a_node_that_is_not_seen(pod: &Pod, facts: &Facts, now: ServerTime) -> Vec<Way> {
+    let node = &pod.spec.node_name;
+    let look = Way::by_hand(
+        "have somebody look who may see the node".to_owned(),
+        Some(format!("kubectl lease partitions {node}")),
+    );
+    match facts.deletion {
+        Deletion::NotBegun => vec![
+            Way::delete(
+                pod,
+                "delete it as usual, with its grace: the object goes when the kubelet has ended it",
+            ),
+            look,
+        ],
+        Deletion::Begun => {
+            let left = left(pod, now);
+            vec![Way::wait(pod, format!("wait: its grace ends in {}", age(left)), left), look]
+        }
+        Deletion::Stuck => vec![look],
+    }
 }

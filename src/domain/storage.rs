@@ -131,12 +131,34 @@ pub struct Budget {
 #[serde(default)]
 pub struct BudgetSpec {
     pub selector: Option<Selector>,
+    #[serde(rename = "unhealthyPodEvictionPolicy")]
+    pub unhealthy: String,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BudgetStatus {
     pub disruptions_allowed: i64,
+    pub current_healthy: i64,
+    pub desired_healthy: i64,
+}
+
+impl Budget {
+    /// Whether it speaks of a pod with these labels, in this namespace.
+    pub fn concerns(&self, namespace: &str, labels: &BTreeMap<String, String>) -> bool {
+        self.metadata.namespace == namespace
+            && self.spec.selector.as_ref().is_some_and(|selector| selector.matches(labels))
+    }
+
+    /// Whether an eviction would be let through now. One that is not ready takes nothing away from what
+    /// is available.
+    pub fn allows(&self, ready: bool) -> bool {
+        self.status.disruptions_allowed > 0
+            || (!ready
+                && (self.spec.unhealthy == "AlwaysAllow"
+                    || (self.status.current_healthy >= self.status.desired_healthy
+                        && self.status.desired_healthy > 0)))
+    }
 }
 
 /// A label selector.
@@ -221,6 +243,24 @@ mod tests {
         ] {
             let read: DiskSpec = serde_json::from_value(spec.clone()).unwrap();
             assert_eq!(read.kind(), kind, "{spec}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_ready_may_be_evicted_over_a_budget_that_is_used_up() {
+        for (allowed, policy, healthy, desired, if_ready, if_not) in [
+            (1, "", 3, 2, true, true),
+            (0, "", 2, 2, false, true),
+            (0, "IfHealthyBudget", 1, 2, false, false),
+            (0, "AlwaysAllow", 1, 2, false, true),
+            (0, "", 0, 0, false, false), // the controller has not looked yet
+        ] {
+            let budget: Budget = serde_json::from_value(json!({
+                "spec": { "unhealthyPodEvictionPolicy": policy },
+                "status": { "disruptionsAllowed": allowed, "currentHealthy": healthy, "desiredHealthy": desired },
+            }))
+            .unwrap();
+            assert_eq!((budget.allows(true), budget.allows(false)), (if_ready, if_not), "{budget:?}");
         }
     }
 

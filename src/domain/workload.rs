@@ -1,0 +1,459 @@
+//! The controllers behind a pod: when they start the next one in its place, and how many there should be.
+//!
+//! The kind of the owner does not tell alone: behind a `ReplicaSet` there is a Deployment, which may
+//! have been told never to run two, and a Job has a policy.
+
+use serde::Deserialize;
+
+use super::{
+    lease::{Metadata, Owner},
+    pod::Pod,
+};
+
+/// The parts of a `ReplicaSet`, Deployment, `StatefulSet`, `DaemonSet` or Job that the rules look at.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Workload {
+    pub metadata: Metadata,
+    pub spec: WorkloadSpec,
+    pub status: WorkloadStatus,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WorkloadSpec {
+    /// How many a set wants.
+    replicas: Option<i64>,
+    /// How many a Job wants at once.
+    parallelism: Option<i64>,
+    /// Of a Deployment.
+    strategy: Strategy,
+    /// Of a `DaemonSet`.
+    update_strategy: Strategy,
+    /// Of a Job.
+    pod_replacement_policy: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Strategy {
+    r#type: String,
+    rolling_update: RollingUpdate,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RollingUpdate {
+    /// A number, or a share in percent.
+    max_surge: serde_json::Value,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WorkloadStatus {
+    pub ready_replicas: i64,
+}
+
+/// The kinds of Kubernetes' own that are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    ReplicaSet,
+    Deployment,
+    StatefulSet,
+    DaemonSet,
+    Job,
+}
+
+impl Kind {
+    pub const ALL: [Self; 5] =
+        [Self::ReplicaSet, Self::Deployment, Self::StatefulSet, Self::DaemonSet, Self::Job];
+
+    /// Of which kind an owner is; `None` for all others.
+    pub fn of(owner: &Owner) -> Option<Self> {
+        let is = |kind: &Self| owner.is(kind.api_version(), kind.name());
+        Self::ALL.into_iter().find(is)
+    }
+
+    fn api_version(self) -> &'static str {
+        if self == Self::Job { "batch/v1" } else { "apps/v1" }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReplicaSet => "ReplicaSet",
+            Self::Deployment => "Deployment",
+            Self::StatefulSet => "StatefulSet",
+            Self::DaemonSet => "DaemonSet",
+            Self::Job => "Job",
+        }
+    }
+}
+
+/// When the next pod is started in the place of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Successor {
+    /// There is no controller.
+    Never,
+    /// Once the pod is Terminating at the latest: two at once are a part of the plan.
+    Early,
+    /// When the pod's object is gone: there should never be two.
+    WhenGone,
+}
+
+/// What is known of the controllers behind a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ownership {
+    pub successor: Successor,
+    /// Who starts the next one, as `Kind/name`.
+    pub controller: Option<String>,
+    pub why: Why,
+    /// Whether there should be one of it only; `None` if that could not be found out.
+    pub single: Option<bool>,
+    /// Of a `StatefulSet`: how many there should be, and how many are ready.
+    pub replicas: Option<(i64, i64)>,
+}
+
+/// Why the next one is started then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    Unowned,
+    /// Rolling updates, and whatever else runs two for a while.
+    Rolling,
+    StatefulSet,
+    /// The Deployment's strategy is Recreate.
+    Recreate,
+    /// The Job's `podReplacementPolicy` is Failed.
+    JobFailed,
+    /// One on each node, and no more.
+    DaemonSet,
+    /// What it does is not known here.
+    UnknownKind,
+    /// It may not be read, or is not there.
+    Unseen,
+}
+
+/// Finds workloads by kind, namespace and name.
+pub trait Workloads {
+    fn workload(&self, kind: Kind, namespace: &str, name: &str) -> Option<&Workload>;
+}
+
+/// What the controllers behind a pod do. Of several owners the strictest counts.
+pub fn ownership(pod: &Pod, known: &impl Workloads) -> Ownership {
+    let each = pod.metadata.owner_references.iter().map(|owner| by_owner(pod, owner, known));
+    // The first of equals is the one that calls itself the controller, if there is one.
+    let first = pod.controller().map(|owner| by_owner(pod, owner, known));
+    let strictest = first
+        .into_iter()
+        .chain(each)
+        .reduce(|one, other| if other.successor > one.successor { other } else { one });
+    strictest.unwrap_or(Ownership {
+        successor: Successor::Never,
+        controller: None,
+        why: Why::Unowned,
+        single: Some(false),
+        replicas: None,
+    })
+}
+
+fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
+    let namespace = &pod.metadata.namespace;
+    let named = |kind: &str, name: &str| Some(format!("{kind}/{name}"));
+    let told = |successor, why, single| Ownership {
+        successor,
+        controller: named(&owner.kind, &owner.name),
+        why,
+        single,
+        replicas: None,
+    };
+    let worst = |why| told(Successor::WhenGone, why, None);
+    let Some(kind) = Kind::of(owner) else {
+        let lenient = owner.is("v1", "ReplicationController") || owner.is("v1", "Node");
+        return if lenient { told(Successor::Early, Why::Rolling, None) } else { worst(Why::UnknownKind) };
+    };
+    // Another of the same name is not the one that owns it.
+    let found = known.workload(kind, namespace, &owner.name).filter(|found| found.metadata.uid == owner.uid);
+    match (kind, found) {
+        (Kind::StatefulSet, found) => Ownership {
+            replicas: found.map(|set| (set.spec.replicas.unwrap_or(1), set.status.ready_replicas)),
+            ..worst(Why::StatefulSet)
+        },
+        (Kind::Deployment, _) => worst(Why::UnknownKind),
+        (_, None) => worst(Why::Unseen),
+        (Kind::DaemonSet, Some(set)) if set.surges() => told(Successor::Early, Why::Rolling, Some(true)),
+        (Kind::DaemonSet, Some(_)) => worst(Why::DaemonSet),
+        (Kind::Job, Some(job)) if job.spec.pod_replacement_policy == "Failed" => worst(Why::JobFailed),
+        (Kind::Job, Some(job)) => {
+            told(Successor::Early, Why::Rolling, Some(job.spec.parallelism.unwrap_or(1) <= 1))
+        }
+        (Kind::ReplicaSet, Some(set)) => {
+            let single = Some(set.spec.replicas.unwrap_or(1) <= 1);
+            let Some(above) = set.metadata.owner_references.iter().find(|owner| owner.controller) else {
+                return told(Successor::Early, Why::Rolling, single);
+            };
+            let controller = named(&above.kind, &above.name);
+            let deployment = (Kind::of(above) == Some(Kind::Deployment))
+                .then(|| known.workload(Kind::Deployment, namespace, &above.name))
+                .flatten()
+                .filter(|found| found.metadata.uid == above.uid);
+            match deployment {
+                Some(deployment) if deployment.spec.strategy.r#type == "Recreate" => {
+                    Ownership { controller, ..worst(Why::Recreate) }
+                }
+                Some(deployment) => {
+                    let single = Some(deployment.spec.replicas.unwrap_or(1) <= 1);
+                    Ownership { controller, ..told(Successor::Early, Why::Rolling, single) }
+                }
+                None if Kind::of(above) == Some(Kind::Deployment) => {
+                    Ownership { controller, ..worst(Why::Unseen) }
+                }
+                None => Ownership { controller, ..worst(Why::UnknownKind) },
+            }
+        }
+    }
+}
+
+impl Workload {
+    /// Whether a `DaemonSet` starts a new pod beside the old one on the same node.
+    fn surges(&self) -> bool {
+        match &self.spec.update_strategy.rolling_update.max_surge {
+            serde_json::Value::Number(number) => number.as_i64().is_some_and(|number| number > 0),
+            serde_json::Value::String(share) => !matches!(share.as_str(), "" | "0" | "0%"),
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    struct Known(Vec<(Kind, Workload)>);
+
+    impl Workloads for Known {
+        fn workload(&self, kind: Kind, namespace: &str, name: &str) -> Option<&Workload> {
+            let is = |of: &&(Kind, Workload)| {
+                of.0 == kind && of.1.metadata.namespace == namespace && of.1.metadata.name == name
+            };
+            self.0.iter().find(is).map(|(_, workload)| workload)
+        }
+    }
+
+    fn workload(name: &str, spec: Value, owners: Value) -> Workload {
+        serde_json::from_value(json!({
+            "metadata": { "name": name, "namespace": "shop", "uid": name, "ownerReferences": owners },
+            "spec": spec, "status": { "readyReplicas": 2 },
+        }))
+        .unwrap()
+    }
+
+    fn owner(version: &str, kind: &str, name: &str) -> Value {
+        json!({ "apiVersion": version, "kind": kind, "name": name, "uid": name, "controller": true })
+    }
+
+    fn pod(owners: Value) -> Pod {
+        serde_json::from_value(json!({ "metadata": { "namespace": "shop", "ownerReferences": owners } }))
+            .unwrap()
+    }
+
+    fn known() -> Known {
+        let of = |name: &str| json!([owner("apps/v1", "Deployment", name)]);
+        let one = || json!({ "replicas": 1 });
+        let mut stranger = workload("other-uid", one(), json!([]));
+        stranger.metadata.uid = "another".into();
+        Known(vec![
+            (Kind::ReplicaSet, workload("plain", json!({ "replicas": 3 }), json!([]))),
+            (Kind::ReplicaSet, workload("one", one(), json!([]))),
+            (Kind::ReplicaSet, workload("rolling-1", one(), of("rolling"))),
+            (Kind::ReplicaSet, workload("recreate-1", one(), of("recreate"))),
+            (Kind::ReplicaSet, workload("unseen-1", one(), of("unseen"))),
+            (
+                Kind::ReplicaSet,
+                workload("rollout-1", one(), json!([owner("argoproj.io/v1", "Rollout", "r")])),
+            ),
+            (Kind::ReplicaSet, stranger),
+            (
+                Kind::Deployment,
+                workload(
+                    "rolling",
+                    json!({ "replicas": 2, "strategy": { "type": "RollingUpdate" } }),
+                    json!([]),
+                ),
+            ),
+            (
+                Kind::Deployment,
+                workload("recreate", json!({ "strategy": { "type": "Recreate" } }), json!([])),
+            ),
+            (Kind::StatefulSet, workload("db", json!({ "replicas": 3 }), json!([]))),
+            (
+                Kind::DaemonSet,
+                workload(
+                    "agent",
+                    json!({ "updateStrategy": { "rollingUpdate": { "maxSurge": 0 } } }),
+                    json!([]),
+                ),
+            ),
+            (
+                Kind::DaemonSet,
+                workload(
+                    "surge",
+                    json!({ "updateStrategy": { "rollingUpdate": { "maxSurge": "10%" } } }),
+                    json!([]),
+                ),
+            ),
+            (
+                Kind::Job,
+                workload(
+                    "default",
+                    json!({ "podReplacementPolicy": "TerminatingOrFailed", "parallelism": 4 }),
+                    json!([]),
+                ),
+            ),
+            (Kind::Job, workload("failed", json!({ "podReplacementPolicy": "Failed" }), json!([]))),
+        ])
+    }
+
+    #[test]
+    fn who_starts_the_next_one_and_when() {
+        use Successor::{Early, Never, WhenGone};
+        for (owners, successor, why, controller, single) in [
+            (json!([]), Never, Why::Unowned, None, Some(false)),
+            (
+                json!([owner("apps/v1", "ReplicaSet", "plain")]),
+                Early,
+                Why::Rolling,
+                Some("ReplicaSet/plain"),
+                Some(false),
+            ),
+            (
+                json!([owner("apps/v1", "ReplicaSet", "one")]),
+                Early,
+                Why::Rolling,
+                Some("ReplicaSet/one"),
+                Some(true),
+            ),
+            (
+                json!([owner("apps/v1", "ReplicaSet", "rolling-1")]),
+                Early,
+                Why::Rolling,
+                Some("Deployment/rolling"),
+                Some(false),
+            ),
+            (
+                json!([owner("apps/v1", "ReplicaSet", "recreate-1")]),
+                WhenGone,
+                Why::Recreate,
+                Some("Deployment/recreate"),
+                None,
+            ),
+            // What cannot be seen is the worst that it could be.
+            (
+                json!([owner("apps/v1", "ReplicaSet", "unseen-1")]),
+                WhenGone,
+                Why::Unseen,
+                Some("Deployment/unseen"),
+                None,
+            ),
+            (
+                json!([owner("apps/v1", "ReplicaSet", "rollout-1")]),
+                WhenGone,
+                Why::UnknownKind,
+                Some("Rollout/r"),
+                None,
+            ),
+            (
+                json!([owner("apps/v1", "ReplicaSet", "none")]),
+                WhenGone,
+                Why::Unseen,
+                Some("ReplicaSet/none"),
+                None,
+            ),
+            (
+                json!([owner("apps/v1", "ReplicaSet", "other-uid")]),
+                WhenGone,
+                Why::Unseen,
+                Some("ReplicaSet/other-uid"),
+                None,
+            ),
+            (
+                json!([owner("evil.example/v1", "ReplicaSet", "plain")]),
+                WhenGone,
+                Why::UnknownKind,
+                Some("ReplicaSet/plain"),
+                None,
+            ),
+            (
+                json!([owner("apps/v1", "StatefulSet", "db")]),
+                WhenGone,
+                Why::StatefulSet,
+                Some("StatefulSet/db"),
+                None,
+            ),
+            (
+                json!([owner("apps/v1", "StatefulSet", "none")]),
+                WhenGone,
+                Why::StatefulSet,
+                Some("StatefulSet/none"),
+                None,
+            ),
+            (
+                json!([owner("apps/v1", "DaemonSet", "agent")]),
+                WhenGone,
+                Why::DaemonSet,
+                Some("DaemonSet/agent"),
+                None,
+            ),
+            (
+                json!([owner("apps/v1", "DaemonSet", "surge")]),
+                Early,
+                Why::Rolling,
+                Some("DaemonSet/surge"),
+                Some(true),
+            ),
+            (
+                json!([owner("batch/v1", "Job", "default")]),
+                Early,
+                Why::Rolling,
+                Some("Job/default"),
+                Some(false),
+            ),
+            (json!([owner("batch/v1", "Job", "failed")]), WhenGone, Why::JobFailed, Some("Job/failed"), None),
+            (json!([owner("batch/v1", "Job", "none")]), WhenGone, Why::Unseen, Some("Job/none"), None),
+            (
+                json!([owner("batch.volcano.sh/v1alpha1", "Job", "default")]),
+                WhenGone,
+                Why::UnknownKind,
+                Some("Job/default"),
+                None,
+            ),
+            (
+                json!([owner("v1", "ReplicationController", "rc")]),
+                Early,
+                Why::Rolling,
+                Some("ReplicationController/rc"),
+                None,
+            ),
+            (
+                json!([owner("db.example/v1", "Database", "x")]),
+                WhenGone,
+                Why::UnknownKind,
+                Some("Database/x"),
+                None,
+            ),
+            // Not every owner calls itself the controller, and the strictest counts.
+            (
+                json!([owner("apps/v1", "ReplicaSet", "plain"), { "apiVersion": "db.example/v1", "kind": "Database", "name": "x" }]),
+                WhenGone,
+                Why::UnknownKind,
+                Some("Database/x"),
+                None,
+            ),
+        ] {
+            let found = ownership(&pod(owners.clone()), &known());
+            assert_eq!((found.successor, found.why), (successor, why), "{owners}");
+            assert_eq!((found.controller.as_deref(), found.single), (controller, single), "{owners}");
+        }
+        let set = ownership(&pod(json!([owner("apps/v1", "StatefulSet", "db")])), &known());
+        assert_eq!(set.replicas, Some((3, 2)));
+    }
+}
