@@ -852,9 +852,10 @@ Examples:
 ///
 ///   late      no heartbeat for over 40 seconds, not given up yet
 ///   silent    given up: Ready is Unknown, and what runs there is not known
-///   fenced    silent, and its machine was declared to be off ('fence', the out-of-service taint)
+///   notready  its kubelet is alive and says that it is not ready: a hanging runtime, for one
+///   fenced    silent, and declared to be off since then ('fence', the out-of-service taint)
 ///   back      declared to be off, and heard of again: take the taint off
-///   gone      there are pods of it, but no such node
+///   gone      there are pods of it, but no such node object; its machine may run all the same
 ///
 /// A pod on a node that is down is NodeDown. RISK is that of force-deleting it, as 'force-delete'
 /// judges it. A cluster without partitions gets one line.

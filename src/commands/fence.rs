@@ -53,10 +53,11 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
         who(&args.identity, false, cluster),
         check_right("patch", NODES, &at, cluster)
     )?;
-    let nothing_to_do = match args.undo {
-        true => (!seen.node.value.is_out_of_service()).then_some("is not fenced"),
+    let nothing_to_do = if args.undo {
+        (!seen.node.value.is_out_of_service()).then_some("is not fenced")
+    } else {
         // A taint from before it was last heard of does not count: it is declared anew.
-        false => (seen.contact(cluster) == Contact::Fenced).then_some("is fenced already"),
+        (seen.contact(cluster) == Contact::Fenced).then_some("is fenced already")
     };
     if let Some(state) = nothing_to_do {
         printer.done(&format!("{} {state}", args.node))?;
@@ -283,35 +284,32 @@ fn confirm(
         return Ok(());
     }
     let node = &args.node;
+    let now = cluster.server_time();
+    let twice = |pod: &&Object<Pod>| {
+        goes(&pod.value) && Assessment::of(&pod.value, around, now).risk == Risk::Critical
+    };
+    // Undoing it ends nothing.
+    let critical = if args.undo { 0 } else { seen.pods.iter().filter(twice).count() };
+    if args.confirm && (args.i_have_fenced || critical == 0) {
+        return Ok(());
+    }
+    let flags = if critical == 0 { "--confirm" } else { "--confirm --i-have-fenced" };
+    let hint = Some(format!("{flags}, once you have made sure that the machine is off"));
     if args.confirm {
-        let critical = |pod: &&Object<Pod>| {
-            Assessment::of(&pod.value, around, cluster.server_time()).risk == Risk::Critical
-        };
-        let critical = seen.pods.iter().filter(|pod| goes(&pod.value)).filter(critical).count();
-        if args.undo || args.i_have_fenced || critical == 0 {
-            return Ok(());
-        }
-        return Err(Error::Refused {
-            message: format!(
-                "{node} was not fenced: {} there would run twice if the machine is on",
-                count(critical, "pod")
-            ),
-            hint: Some("--confirm --i-have-fenced, once you have made sure that the machine is off".into()),
-        });
+        let there = count(critical, "pod");
+        let message = format!("{node} was not fenced: {there} there would run twice if the machine is on");
+        return Err(Error::Refused { message, hint });
     }
     if !prompt::possible() {
-        let (message, hint) = if args.undo {
-            (
-                format!("{node} is not back ({}), and there is no terminal to ask on", seen.heard(cluster)),
-                "--confirm takes the taint off all the same",
-            )
-        } else {
-            (
-                format!("{node} was not fenced: there is no terminal to ask on"),
-                "--confirm, once you have made sure that the machine is off",
-            )
-        };
-        return Err(Error::Refused { message, hint: Some(hint.into()) });
+        if args.undo {
+            let heard = seen.heard(cluster);
+            return Err(Error::Refused {
+                message: format!("{node} is not back ({heard}), and there is no terminal to ask on"),
+                hint: Some("--confirm takes the taint off all the same".into()),
+            });
+        }
+        let message = format!("{node} was not fenced: there is no terminal to ask on");
+        return Err(Error::Refused { message, hint });
     }
     let yes = if args.undo {
         printer.note(&format!("{node} is not back ({})", seen.heard(cluster)));

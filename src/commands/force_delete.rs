@@ -367,6 +367,43 @@ fn safe_word(way: Safe) -> &'static str {
     }
 }
 
+/// Why no yes is enough to force-delete a pod.
+fn refused(args: &ForceDelete, one: &Judged) -> Option<Error> {
+    let name = one.pod.value.full_name();
+    let Assessment { risk, safer, contact, spent_budgets, .. } = &one.assessment;
+    let refuse = |why: String, hint: Option<String>| {
+        Some(Error::Refused { message: format!("{name} was not deleted: {why}"), hint })
+    };
+    let critical = *risk == Risk::Critical;
+    let alive = contact.is_some_and(Contact::is_alive);
+    if critical && alive {
+        let first = safer.first().map(|way| match (&way.command, way.takes) {
+            (_, Some(safe)) => format!("--safe to {}", safe_word(safe)),
+            (Some(command), None) => format!("{}: {command}", way.what),
+            (None, None) => way.what.clone(),
+        });
+        return refuse("its node is alive, and a second one would run beside what runs there".into(), first);
+    }
+    // Whoever says so: a machine that is off does not heartbeat.
+    if critical && one.heartbeats {
+        let hint = "switch the machine off first, and wait until its heartbeat is 40 seconds old";
+        return refuse(
+            "its node heartbeats, so the machine is on and its containers may run".into(),
+            Some(hint.into()),
+        );
+    }
+    let begun = one.pod.value.metadata.deletion_timestamp.is_some();
+    let over = alive && !begun && !spent_budgets.is_empty();
+    if over && args.consent.confirm && !args.consent.anyway {
+        let hint = "--safe evicts as the budget allows; fewer pods at once; --anyway goes over it";
+        return refuse(
+            format!("the disruption budget {} allows no more disruptions", spent_budgets.join(", ")),
+            Some(hint.into()),
+        );
+    }
+    None
+}
+
 /// What the user wants done; an error if that is nothing. `asked` is set if it took a question.
 fn choose(args: &ForceDelete, one: &Judged, asked: &mut bool, printer: &mut Printer) -> Result<Choice> {
     let name = one.pod.value.full_name();
@@ -393,41 +430,8 @@ fn choose(args: &ForceDelete, one: &Judged, asked: &mut bool, printer: &mut Prin
         return Ok(Choice::Force);
     }
     let critical = *risk == Risk::Critical;
-    let alive = one.assessment.contact.is_some_and(Contact::is_alive);
-    if critical && alive {
-        let first = safer.first().map(|way| match (&way.command, way.takes) {
-            (_, Some(safe)) => format!("--safe to {}", safe_word(safe)),
-            (Some(command), None) => format!("{}: {command}", way.what),
-            (None, None) => way.what.clone(),
-        });
-        return Err(Error::Refused {
-            message: format!(
-                "{name} was not deleted: its node is alive, and a second one would run beside what runs there"
-            ),
-            hint: first,
-        });
-    }
-    // Whoever says so: a machine that is off does not heartbeat.
-    if critical && one.heartbeats {
-        return Err(Error::Refused {
-            message: format!(
-                "{name} was not deleted: its node heartbeats, so the machine is on and its containers may run"
-            ),
-            hint: Some("switch the machine off first, and wait until its heartbeat is 40 seconds old".into()),
-        });
-    }
-    let over = &one.assessment.spent_budgets;
-    let begun = one.pod.value.metadata.deletion_timestamp.is_some();
-    if args.consent.confirm && alive && !begun && !over.is_empty() && !args.consent.anyway {
-        return Err(Error::Refused {
-            message: format!(
-                "{name} was not deleted: the disruption budget {} allows no more disruptions",
-                over.join(", ")
-            ),
-            hint: Some(
-                "--safe evicts as the budget allows; fewer pods at once; --anyway goes over it".into(),
-            ),
-        });
+    if let Some(error) = refused(args, one) {
+        return Err(error);
     }
     if args.consent.confirm && (args.consent.i_have_fenced || !critical) {
         return Ok(Choice::Force);

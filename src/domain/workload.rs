@@ -239,6 +239,7 @@ mod tests {
         }
     }
 
+    #[allow(clippy::needless_pass_by_value)] // literals
     fn workload(name: &str, spec: Value, owners: Value) -> Workload {
         serde_json::from_value(json!({
             "metadata": { "name": name, "namespace": "shop", "uid": name, "ownerReferences": owners },
@@ -251,7 +252,7 @@ mod tests {
         json!({ "apiVersion": version, "kind": kind, "name": name, "uid": name, "controller": true })
     }
 
-    fn pod(owners: Value) -> Pod {
+    fn pod(owners: &Value) -> Pod {
         serde_json::from_value(json!({ "metadata": { "namespace": "shop", "ownerReferences": owners } }))
             .unwrap()
     }
@@ -314,6 +315,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::too_many_lines)] // a table
     fn who_starts_the_next_one_and_when() {
         use Successor::{Early, Never, WhenGone};
         for (owners, successor, why, controller, single) in [
@@ -449,11 +451,11 @@ mod tests {
                 None,
             ),
         ] {
-            let found = ownership(&pod(owners.clone()), &known());
+            let found = ownership(&pod(&owners), &known());
             assert_eq!((found.successor, found.why), (successor, why), "{owners}");
             assert_eq!((found.controller.as_deref(), found.single), (controller, single), "{owners}");
         }
-        let set = ownership(&pod(json!([owner("apps/v1", "StatefulSet", "db")])), &known());
+        let set = ownership(&pod(&json!([owner("apps/v1", "StatefulSet", "db")])), &known());
         assert_eq!(set.replicas, Some((3, 2)));
     }
 }
