@@ -648,7 +648,7 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-lease' -ScriptBlock {
             [CompletionResult]::new('--safe', '--safe', [CompletionResultType]::ParameterName, 'Do what is safest instead, without force: evict, delete with its grace, or wait for pod GC')
             [CompletionResult]::new('--confirm', '--confirm', [CompletionResultType]::ParameterName, 'Yes, where there is no terminal to ask on')
             [CompletionResult]::new('--i-have-fenced', '--i-have-fenced', [CompletionResultType]::ParameterName, 'Yes to a critical risk, with --confirm: the machine is off, or cut off from all that it shares')
-            [CompletionResult]::new('--anyway', '--anyway', [CompletionResultType]::ParameterName, 'Go on where force does not help: finalizers keep the object, or it is a static pod''s image')
+            [CompletionResult]::new('--anyway', '--anyway', [CompletionResultType]::ParameterName, 'Go on where force does not help (finalizers keep the object, or it is a mirror pod), or over a disruption budget that has nothing left')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -685,6 +685,7 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-lease' -ScriptBlock {
             [CompletionResult]::new('--disable-compression', '--disable-compression', [CompletionResultType]::ParameterName, 'Ask for uncompressed answers')
             [CompletionResult]::new('--undo', '--undo', [CompletionResultType]::ParameterName, 'Take the taint off: the node is back')
             [CompletionResult]::new('--confirm', '--confirm', [CompletionResultType]::ParameterName, 'Yes, the machine is off; where there is no terminal to ask on')
+            [CompletionResult]::new('--i-have-fenced', '--i-have-fenced', [CompletionResultType]::ParameterName, 'Yes also where pods there are at a critical risk, with --confirm: the machine is off, or cut off from all that it shares')
             [CompletionResult]::new('--take-malformed', '--take-malformed', [CompletionResultType]::ParameterName, 'Take a lease whose fields cannot be judged: a holder without renewTime or duration')
             [CompletionResult]::new('--ignore-medik8s', '--ignore-medik8s', [CompletionResultType]::ParameterName, 'Take a node that medik8s is working on')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')

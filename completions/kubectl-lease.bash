@@ -2184,7 +2184,7 @@ _kubectl__lease() {
             return 0
             ;;
         kubectl__lease__subcmd__fence)
-            opts="-r -n -s -h --undo --confirm --reason --wait --holder --take-malformed --ignore-medik8s --dry-run --field-manager --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help"
+            opts="-r -n -s -h --undo --confirm --i-have-fenced --reason --wait --holder --take-malformed --ignore-medik8s --dry-run --field-manager --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -603,7 +603,7 @@ false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l safe -d 'Do what is safest instead, without force: evict, delete with its grace, or wait for pod GC'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l confirm -d 'Yes, where there is no terminal to ask on'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l i-have-fenced -d 'Yes to a critical risk, with --confirm: the machine is off, or cut off from all that it shares'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l anyway -d 'Go on where force does not help: finalizers keep the object, or it is a static pod\'s image'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l anyway -d 'Go on where force does not help (finalizers keep the object, or it is a mirror pod), or over a disruption budget that has nothing left'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -s r -l reason -d 'Why, for others to read' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l wait -d 'Wait until the pods there are gone, for no longer than this; forever if not given' -r
@@ -637,6 +637,7 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l di
 false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l undo -d 'Take the taint off: the node is back'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l confirm -d 'Yes, the machine is off; where there is no terminal to ask on'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l i-have-fenced -d 'Yes also where pods there are at a critical risk, with --confirm: the machine is off, or cut off from all that it shares'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l take-malformed -d 'Take a lease whose fields cannot be judged: a holder without renewTime or duration'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l ignore-medik8s -d 'Take a node that medik8s is working on'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -s h -l help -d 'Print help (see more with \'--help\')'

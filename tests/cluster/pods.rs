@@ -467,7 +467,11 @@ fn without_a_terminal_a_yes_is_a_flag() {
     let name = owned_pod("ReplicaSet", &namespace, &node);
     let before = uid(&namespace, &name);
     let args = ["force-delete", "pod", &name, "-n", &namespace];
-    plugin().run(&args).expect(6).says("there is no terminal to ask on").says("hint: --confirm");
+    plugin()
+        .run(&args)
+        .expect(6)
+        .says("there is no terminal to ask on")
+        .says("hint: --safe --confirm to delete it with its grace; --confirm deletes it without asking");
     plugin().run(&["force-delete", &name, "-n", &namespace, "--dry-run=server", "--confirm"]).expect(0);
     assert_eq!(uid(&namespace, &name), before);
     let (user, kubeconfig) = shared().unique_admin();
@@ -587,6 +591,48 @@ fn the_safe_way_keeps_budgets_and_grace() {
     let dead = silent_node();
     shared().apply(&pod(&namespace, "lost", &dead));
     plugin().run(&["force-delete", "lost", "-n", &namespace, "--safe", "--confirm"]).expect(6);
+}
+
+/// Three that are ready, of which two must be.
+#[test]
+fn several_pods_together_keep_to_their_budget() {
+    let (namespace, node) = (namespace(), living_node());
+    let pods: Vec<Value> = ["a", "b", "c"]
+        .iter()
+        .map(|name| {
+            let mut pod = pod(&namespace, name, &node);
+            pod["metadata"]["labels"] = json!({ "app": "web" });
+            pod
+        })
+        .collect();
+    shared().apply(&json!({ "apiVersion": "v1", "kind": "List", "items": pods }));
+    shared().apply(&json!({
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": { "name": "web", "namespace": namespace },
+        "spec": { "minAvailable": 2, "selector": { "matchLabels": { "app": "web" } } },
+    }));
+    let running = r#"{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}"#;
+    for name in ["a", "b", "c"] {
+        shared().kubectl(&["patch", "pod", name, "-n", &namespace, "--subresource=status", "-p", running]);
+    }
+    let path = "jsonpath={.status.disruptionsAllowed}";
+    let allowed = || shared().kubectl(&["get", "pdb", "web", "-n", &namespace, "-o", path]);
+    wait_for("the budget to count its pods", CONTROLLED, || allowed() == "1", allowed);
+    write_node(&node, 1, "True");
+    let all = ["force-delete", "-l", "app=web", "-n", &namespace];
+    plugin()
+        .run(&[&all[..], &["--confirm"]].concat())
+        .expect(6)
+        .says(&format!("{namespace}/a, risk of force-deleting it: medium"))
+        .says(&format!("{namespace}/b, risk of force-deleting it: high"))
+        .says(&format!(
+            "{namespace}/b was not deleted: the disruption budget web allows no more disruptions"
+        ));
+    assert!(["a", "b", "c"].iter().all(|name| !uid(&namespace, name).is_empty()), "none was deleted");
+    // One at a time the budget has something left for.
+    plugin().run(&["force-delete", "a", "-n", &namespace, "--confirm"]).expect(0);
+    plugin().run(&["force-delete", "b", "-n", &namespace, "--confirm"]).expect(6);
+    write_node(&node, 1, "True");
+    plugin().run(&["force-delete", "b", "-n", &namespace, "--confirm", "--anyway"]).expect(0);
 }
 
 #[test]
@@ -900,7 +946,8 @@ fn a_fence_is_not_believed_while_the_machine_heartbeats() {
         .expect(0)
         .says("risk of force-deleting it: critical")
         .says("declared out of service before it was last heard of");
-    // Then it is declared anew.
+    // Then it is declared anew. What is Terminating goes, whatever it tolerates.
+    shared().kubectl(&["delete", "pod", "-n", &namespace, &name, "--wait=false"]);
     plugin().run(&["fence", &node, "--confirm"]).expect(6).says("1 pod there would run twice");
     plugin().run(&["fence", &node, "--confirm", "--i-have-fenced"]).expect(0);
     plugin().run(&dry).expect(0).says("risk of force-deleting it: low");
