@@ -828,6 +828,26 @@ fn a_partition_is_seen_to_begin_and_end() {
     watching.until("it is back", SOON, |text| text.contains(&format!("{node}   heard   was late")));
 }
 
+/// What a kubelet writes as the time is as wrong as its clock; when it wrote, the server knows.
+#[test]
+fn a_node_whose_clock_is_behind_is_heard_of() {
+    let (namespace, node) = (namespace(), living_node());
+    shared().apply(&pod(&namespace, "web", &node));
+    let beats = |age: i64| {
+        let patch = json!({ "spec": { "renewTime": format!("{:.6}", ago(age)) } }).to_string();
+        let lease = ["patch", "lease", &node, "-n", "kube-node-lease", "--type=merge", "-p", &patch];
+        shared().kubectl(&[&lease[..], &["--field-manager=kubelet"]].concat());
+    };
+    beats(75);
+    plugin()
+        .run(&["force-delete", "web", "-n", &namespace, "--dry-run"])
+        .expect(0)
+        .says("risk of force-deleting it: medium")
+        .says("1. evict it");
+    let outcome = plugin().run(&["partitions", &node]).expect(0);
+    assert_eq!(outcome.stdout, format!("{node} is heard of: no partition\n"));
+}
+
 #[test]
 fn hostile_text_prints_harmlessly() {
     let (namespace, node) = (namespace(), silent_node());
