@@ -11,6 +11,7 @@ mod configuration;
 mod faults;
 mod generated;
 mod man;
+mod risks;
 
 /// The help and the usage errors, each as a transcript. `TRYCMD=overwrite` writes them anew.
 #[test]

@@ -1,0 +1,131 @@
+//! docs/risks.md: the whole table of risks, made from the rule, and which of its cells a test has seen
+//! on real nodes.
+
+use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
+
+use kubectl_lease::domain::{
+    node::Contact,
+    risk::{Deletion, Facts},
+    workload::Successor,
+};
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+const HEAD: &str = "# Risks
+
+<!-- Made by `make generate` from the rule in src/domain/risk.rs: do not edit. -->
+
+How risky `kubectl lease force-delete` calls the deletion of a pod, by the state of its node, how far its
+deletion has come, who would start the next one, and what it writes to. A number names a test, below, that
+has seen the case on real nodes; a cell without one is the rule's word alone.
+
+- *no controller*: nothing starts another. *rolling*: a ReplicaSet, a Deployment with rolling updates, a
+  Job, a DaemonSet with a surge. *waits*: a StatefulSet, a Deployment with the strategy Recreate, a Job
+  with the podReplacementPolicy Failed, a DaemonSet, and whatever is not known or may not be read.
+- A pod that leads is high where its node is alive, and critical where that is not known. One that is over
+  its disruption budget is high at least. What may not be read counts as the worst that it could be.
+";
+
+const STORAGES: [(&str, &str); 3] = [
+    ("none", "Writes to nothing that outlives it"),
+    ("shared", "Writes to storage that others may write too (ReadWriteMany, hostPath)"),
+    ("exclusive", "Writes to storage that one node at a time may use (ReadWriteOnce, inline volumes)"),
+];
+const OWNERS: [&str; 4] = ["no controller", "rolling, several", "rolling, one", "waits"];
+const NODES: [Contact; 7] = [
+    Contact::Heard,
+    Contact::NotReady,
+    Contact::Back,
+    Contact::Late,
+    Contact::Silent,
+    Contact::Gone,
+    Contact::Fenced,
+];
+const DELETIONS: [(Deletion, &str); 3] = [
+    (Deletion::NotBegun, "not deleted"),
+    (Deletion::Begun, "in its grace"),
+    (Deletion::Stuck, "beyond its grace"),
+];
+
+/// What tests have seen on real nodes: the node, the deletion, the owner, the storage, and the test.
+const SEEN: &[(Contact, Deletion, &str, &str, &str)] = &[];
+
+fn facts(contact: Contact, deletion: Deletion, owner: &str, storage: &str) -> Facts {
+    Facts {
+        scheduled: true,
+        finished: false,
+        mirror: false,
+        nodeless: contact == Contact::Gone,
+        contact: Some(contact),
+        ended: false,
+        deletion,
+        successor: match owner {
+            "no controller" => Successor::Never,
+            "waits" => Successor::WhenGone,
+            _ => Successor::Early,
+        },
+        exclusive: Some(storage == "exclusive"),
+        shared: storage == "shared",
+        single: Some(owner == "rolling, one"),
+        leads: Some(false),
+        no_budget: Some(false),
+    }
+}
+
+fn document() -> String {
+    let tests: Vec<&str> = SEEN.iter().map(|seen| seen.4).collect::<BTreeSet<_>>().into_iter().collect();
+    let number = |test: &str| tests.iter().position(|known| *known == test).unwrap() + 1;
+    let mut text = HEAD.to_owned();
+    for (storage, title) in STORAGES {
+        let _ = write!(
+            text,
+            "\n## {title}\n\n| node | deletion | {} |\n|---|---|---|---|---|---|\n",
+            OWNERS.join(" | ")
+        );
+        for contact in NODES {
+            for (deletion, word) in DELETIONS {
+                let cell = |owner: &&str| {
+                    let seen = SEEN.iter().filter(|seen| {
+                        (seen.0, seen.1, seen.2, seen.3) == (contact, deletion, *owner, storage)
+                    });
+                    let numbers: Vec<String> = seen.map(|seen| number(seen.4).to_string()).collect();
+                    let risk = facts(contact, deletion, owner, storage).risk().word();
+                    if numbers.is_empty() {
+                        risk.to_owned()
+                    } else {
+                        format!("{risk} ({})", numbers.join(", "))
+                    }
+                };
+                let cells: Vec<String> = OWNERS.iter().map(cell).collect();
+                let _ = writeln!(text, "| {} | {word} | {} |", contact.word(), cells.join(" | "));
+            }
+        }
+    }
+    let _ = write!(text, "\n## Tests\n\n");
+    for (n, test) in tests.iter().enumerate() {
+        let _ = writeln!(text, "{}. `{test}`", n + 1);
+    }
+    text
+}
+
+#[test]
+fn the_table_of_risks_is_fresh() {
+    let path = Path::new(ROOT).join("docs/risks.md");
+    if std::env::var_os("GENERATE").is_some() {
+        fs::write(&path, document()).unwrap();
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap_or_default(), document(), "stale: run 'make generate'");
+}
+
+#[test]
+fn the_table_of_risks_names_tests_that_exist() {
+    let folder = Path::new(ROOT).join("tests/nodes");
+    let sources: String = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .map(|file| fs::read_to_string(file.unwrap().path()).unwrap_or_default())
+        .collect();
+    for (.., test) in SEEN {
+        assert!(sources.contains(&format!("fn {test}(")), "there is no test {test}");
+    }
+}
