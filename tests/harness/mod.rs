@@ -649,7 +649,7 @@ pub fn guard(folder: &Path) -> Child {
         cat >/dev/null
         # Twice: a server that was only just started has not yet written who it is.
         for round in 1 2; do
-            for pid in "$1"/*/group "$1"/*/pid "$1"/*/*/group "$1"/*/*/pid; do
+            for pid in "$1"/*/machine/group "$1"/*/group "$1"/*/pid "$1"/*/*/group "$1"/*/*/pid; do
                 [ -f "$pid" ] || continue
                 kill -KILL -- "-$(cat "$pid")" || kill -KILL "$(cat "$pid")"
             done 2>/dev/null

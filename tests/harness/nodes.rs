@@ -470,12 +470,17 @@ state = "/run/containerd"
 
     /// What a power failure does: all its processes end at once, and what it wrote is there.
     pub fn crash(&mut self) {
-        self.machine.kill();
-        for server in [&mut self.containerd, &mut self.kubelet, &mut self.relay] {
+        let unshare = self.machine.child.as_ref().unwrap_or_else(|| panic!("{} is off", self.name)).id();
+        let first = fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).unwrap();
+        kill(Pid::from_raw(first.trim().parse().unwrap()), Signal::SIGKILL).unwrap();
+        // Their parents, which may be stopped as well, collect them; until then the namespace has not ended.
+        for server in [&mut self.containerd, &mut self.kubelet, &mut self.machine] {
             if server.child.is_some() {
-                server.kill();
+                server.signal("-CONT");
+                server.reap();
             }
         }
+        self.relay.kill();
         (self.partitioned, self.frozen, self.hung) = (false, false, false);
         let cgroups: Vec<_> = self.cgroups().map(|(_, cgroup)| cgroup).collect();
         self.wait_for("the end", || cgroups.iter().all(|cgroup| remove_cgroup(cgroup).is_ok()));
@@ -494,7 +499,9 @@ state = "/run/containerd"
         self.relay.signal("-STOP");
         self.frozen = true;
         // Those that are started meanwhile are found by the next look.
-        while self.signal_all(Signal::SIGSTOP) > 0 {}
+        while self.signal_all(Signal::SIGSTOP) > 0 {
+            thread::sleep(Duration::from_millis(10));
+        }
     }
 
     pub fn thaw(&mut self) {
@@ -541,13 +548,12 @@ state = "/run/containerd"
 
     /// All processes of the machine, containers included, by the ids that they have here.
     pub fn processes(&self) -> Vec<u32> {
-        let unshare = self.machine.child.as_ref().unwrap_or_else(|| panic!("{} is off", self.name)).id();
-        let children = fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).unwrap();
-        let space = fs::read_link(format!("/proc/{}/ns/pid", children.trim())).unwrap();
-        all_processes()
-            .into_iter()
-            .filter(|id| fs::read_link(format!("/proc/{id}/ns/pid")).is_ok_and(|other| other == space))
-            .collect()
+        // Containers have process namespaces of their own; what leaves a cgroup is moved by somebody.
+        let cgroup = format!("/{}/", self.cgroup.display());
+        let within = |id: &u32| {
+            fs::read_to_string(format!("/proc/{id}/cgroup")).is_ok_and(|paths| paths.contains(&cgroup))
+        };
+        all_processes().into_iter().filter(within).collect()
     }
 
     /// Sends every process a signal; how many there are that it has not stopped yet.

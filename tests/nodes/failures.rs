@@ -14,9 +14,12 @@ crate::tests![
     a_node_whose_runtime_hangs_heartbeats_and_is_not_ready,
 ];
 
-/// When a node last renewed its lease.
+/// When a node last renewed its lease, which a new one may not have yet.
 fn renewed(node: &str) -> String {
-    get(&["lease", "-n", "kube-node-lease", node])["spec"]["renewTime"].to_string()
+    let time = ["-o", "jsonpath={.spec.renewTime}"];
+    plane().kubectl(
+        &[&["get", "lease", "-n", "kube-node-lease", node, "--ignore-not-found"], &time[..]].concat(),
+    )
 }
 
 /// Whether a pod has written since a time.
@@ -82,11 +85,11 @@ fn a_crashed_node_has_no_process_and_starts_its_pods_again() {
     let [a, _] = stage.names();
     let pod = stage.run(Kind::StatefulSet, "web");
     let processes = stage.a().processes();
-    // containerd, kubelet, a shim, a sandbox and a container at the least.
-    assert!(processes.len() >= 5, "{processes:?}");
+    // The first, containerd, kubelet, a shim, a sandbox and a container at the least.
+    assert!(processes.len() >= 6, "{processes:?}");
     stage.a().crash();
-    let left: Vec<_> = processes.iter().filter(|id| is_running(**id)).collect();
-    assert!(left.is_empty(), "{left:?}");
+    let left: Vec<_> = processes.iter().filter_map(|id| status(*id)).collect();
+    assert!(left.is_empty(), "{left:#?}");
     let since = disk::now();
     stage.a().start();
     eventually(
@@ -99,8 +102,9 @@ fn a_crashed_node_has_no_process_and_starts_its_pods_again() {
     stage.assert_one_writer();
 }
 
-fn is_running(process: u32) -> bool {
-    std::path::Path::new(&format!("/proc/{process}")).exists()
+/// Of a process that exists.
+fn status(process: u32) -> Option<String> {
+    std::fs::read_to_string(format!("/proc/{process}/status")).ok()
 }
 
 fn a_node_whose_runtime_hangs_heartbeats_and_is_not_ready() {
