@@ -4,13 +4,19 @@
 //! Every server is a folder with a script `run`, its log and its `pid`, so that what runs can be
 //! looked at, ended and started again by hand. Nothing outlives the process that started it: a
 //! guardian holds the other end of a pipe, and ends every server and removes the folder when that
-//! pipe closes, which it does after a panic, Ctrl-C or `kill -9` too.
+//! pipe closes, which it does after a panic, Ctrl-C or `kill -9` too. It also ends the nodes, whose
+//! containers, mounts and cgroups go with them: see `nodes`.
 
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 pub mod certificates;
 pub mod components;
+pub mod disk;
 pub mod faults;
+#[cfg(target_os = "linux")]
+pub mod image;
+#[cfg(target_os = "linux")]
+pub mod nodes;
 
 use std::{
     collections::BTreeSet,
@@ -28,7 +34,7 @@ use certificates::Authority;
 const READY_WITHIN: Duration = Duration::from_secs(90);
 
 /// Controllers that the tests need: what cleans up after them, and what acts on pods and nodes.
-const CONTROLLERS: &str = "namespace-controller,serviceaccount-controller,garbage-collector-controller,\
+pub const CONTROLLERS: &str = "namespace-controller,serviceaccount-controller,garbage-collector-controller,\
     statefulset-controller,replicaset-controller,pod-garbage-collector-controller,\
     node-lifecycle-controller,taint-eviction-controller,disruption-controller";
 
@@ -48,6 +54,11 @@ pub struct Shape {
     pub managers: usize,
     /// The kube-controller-managers are started by the test.
     pub managers_wait: bool,
+    /// What each kube-controller-manager runs, and its flags beside those of all tests.
+    pub controllers: &'static str,
+    pub manager_flags: &'static [&'static str],
+    /// Starts a kube-scheduler.
+    pub scheduler: bool,
     /// Feature gates of every kube-apiserver.
     pub features: &'static str,
     /// API versions to serve beside those that are on by default.
@@ -61,9 +72,20 @@ impl Default for Shape {
             apiservers: 1,
             managers: 0,
             managers_wait: false,
+            controllers: CONTROLLERS,
+            manager_flags: &[],
+            scheduler: false,
             features: "CoordinatedLeaderElection=true",
             apis: "coordination.k8s.io/v1beta1=true",
         }
+    }
+}
+
+impl Shape {
+    /// Whether components are elected by kube-apiserver, as a flag.
+    fn election_gate(&self) -> String {
+        let coordinated = self.features.contains("CoordinatedLeaderElection=true");
+        format!("--feature-gates=CoordinatedLeaderElection={coordinated}")
     }
 }
 
@@ -105,6 +127,21 @@ pub struct Server {
 }
 
 impl Server {
+    fn new(folder: &Path, name: &str) -> Self {
+        Self { name: name.to_owned(), folder: folder.join(name), child: None }
+    }
+
+    /// Writes the script that is the server, and that says which process it is.
+    fn write_script(&self, commands: &str) {
+        let file = |name: &str| quote(&self.folder.join(name).display().to_string());
+        let (group, pid) = (file("group"), file("pid"));
+        let script = format!("#!/bin/sh\necho $$ >{group} || exit\necho $$ >{pid}\n{commands}");
+        fs::create_dir_all(&self.folder).unwrap();
+        let run = self.folder.join("run");
+        fs::write(&run, script).unwrap();
+        fs::set_permissions(&run, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
     pub fn start(&mut self) {
         assert!(self.child.is_none(), "{} runs already", self.name);
         let log = fs::File::options().create(true).append(true).open(self.folder.join("log")).unwrap();
@@ -145,6 +182,16 @@ impl Server {
         }
     }
 
+    /// Waits for a process that ends without a signal of ours.
+    fn reap(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.wait().unwrap();
+        }
+        for file in ["group", "pid"] {
+            let _ = fs::remove_file(self.folder.join(file));
+        }
+    }
+
     fn has_ended(&mut self) -> bool {
         self.child.as_mut().is_none_or(|child| child.try_wait().unwrap().is_some())
     }
@@ -162,9 +209,12 @@ pub struct ControlPlane {
     pub assets: PathBuf,
     pub apiservers: Vec<Server>,
     pub managers: Vec<Server>,
+    pub scheduler: Option<Server>,
     etcd: Server,
     ports: Vec<u16>,
     authority: Authority,
+    /// Above the cgroups of its nodes.
+    cgroup: String,
     guardian: Child,
 }
 
@@ -199,18 +249,21 @@ impl ControlPlane {
         authority.issue("elector", "elector", &[], false);
         authority.issue("blind", "blind", &[], false);
         authority.issue("manager", "system:kube-controller-manager", &[], false);
+        authority.issue("scheduler", "system:kube-scheduler", &[], false);
         fs::write(folder.join("audit-policy.yaml"), AUDIT_POLICY).unwrap();
 
         let [client_port, peer_port] = [free_port(), free_port()];
-        let server = |name: String| Server { folder: folder.join(&name), name, child: None };
+        let server = |name: String| Server::new(&folder, &name);
         let mut plane = Self {
             assets,
             etcd: server("etcd".into()),
             apiservers: (1..=apiservers).map(|n| server(format!("cp-{n}"))).collect(),
             managers: (1..=shape.managers).map(|n| server(format!("manager-{n}"))).collect(),
+            scheduler: shape.scheduler.then(|| server("scheduler".into())),
             ports: (0..apiservers).map(|_| free_port()).collect(),
             folder,
             authority,
+            cgroup: format!("kubectl-lease-{}-{}", std::process::id(), random()),
             guardian,
         };
 
@@ -224,6 +277,11 @@ impl ControlPlane {
             let kubeconfig = plane.write_kubeconfig("manager", n % apiservers);
             let command = plane.manager_command(server, &kubeconfig, shape);
             Self::write_run(server, Some((isolation, &format!("cp-{}", n + 1))), &command);
+        }
+        if let Some(server) = &plane.scheduler {
+            let kubeconfig = plane.write_kubeconfig("scheduler", 0);
+            let command = Self::scheduler_command(server, &kubeconfig, shape);
+            Self::write_run(server, Some((isolation, "cp-1")), &command);
         }
         for user in User::ALL {
             for n in 0..apiservers {
@@ -247,6 +305,9 @@ impl ControlPlane {
                 }
                 server.start();
             }
+        }
+        if let Some(server) = &mut plane.scheduler {
+            server.start();
         }
         let rbac = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/rbac.yaml");
         plane.kubectl(&["apply", "-f", rbac]);
@@ -425,6 +486,9 @@ impl ControlPlane {
             &format!("--audit-policy-file={common}/audit-policy.yaml"),
             &format!("--audit-log-path={own}/audit.log"),
             "--audit-log-maxsize=1000",
+            &format!("--kubelet-client-certificate={common}/peer.crt"),
+            &format!("--kubelet-client-key={common}/peer.key"),
+            "--kubelet-preferred-address-types=InternalIP",
             &format!("--proxy-client-cert-file={common}/peer.crt"),
             &format!("--proxy-client-key-file={common}/peer.key"),
             &format!("--requestheader-client-ca-file={common}/ca.crt"),
@@ -444,10 +508,25 @@ impl ControlPlane {
         command
     }
 
+    fn scheduler_command(server: &Server, kubeconfig: &Path, shape: &Shape) -> Vec<String> {
+        let kubeconfig = kubeconfig.display();
+        words(&[
+            &component("kube-scheduler").display().to_string(),
+            &format!("--kubeconfig={kubeconfig}"),
+            &format!("--authentication-kubeconfig={kubeconfig}"),
+            &format!("--authorization-kubeconfig={kubeconfig}"),
+            "--bind-address=127.0.0.1",
+            &format!("--secure-port={}", free_port()),
+            &format!("--cert-dir={}", server.folder.display()),
+            "--leader-elect",
+            &shape.election_gate(),
+        ])
+    }
+
     fn manager_command(&self, server: &Server, kubeconfig: &Path, shape: &Shape) -> Vec<String> {
         let kubeconfig = kubeconfig.display();
         let common = self.folder.display();
-        words(&[
+        let mut command = words(&[
             &self.asset("kube-controller-manager"),
             &format!("--kubeconfig={kubeconfig}"),
             &format!("--authentication-kubeconfig={kubeconfig}"),
@@ -456,48 +535,47 @@ impl ControlPlane {
             "--secure-port=0",
             &format!("--cert-dir={}", server.folder.display()),
             "--leader-elect",
-            &format!(
-                "--feature-gates=CoordinatedLeaderElection={}",
-                shape.features.contains("CoordinatedLeaderElection=true")
-            ),
+            &shape.election_gate(),
             "--use-service-account-credentials=true",
             &format!("--service-account-private-key-file={common}/service-account.key"),
             &format!("--root-ca-file={common}/ca.crt"),
-            &format!("--controllers={CONTROLLERS}"),
-        ])
+            &format!("--controllers={}", shape.controllers),
+        ]);
+        command.extend(words(shape.manager_flags));
+        command
     }
 
-    /// Writes the script that is the server: run in its own host name, and for a controller manager,
-    /// which exits when it loses the lead, again and again as a kubelet would.
+    /// Writes the script that is the server: run in its own host name, and what exits when it loses
+    /// the lead, again and again as a kubelet would.
     fn write_run(server: &Server, host: Option<(HostNames, &str)>, command: &[String]) {
         let command = command.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" \\\n  ");
         let isolated = match host {
             Some((isolation, name)) => isolation.wrap(name) + &command,
             None => command,
         };
-        let file = |name: &str| quote(&server.folder.join(name).display().to_string());
-        let (group, pid) = (file("group"), file("pid"));
-        let script = if server.name.starts_with("manager") {
-            format!(
-                "#!/bin/sh\necho $$ >{group} || exit\nwhile :; do\n{isolated} &\necho $! >{pid}\nwait $!\nsleep 1\ndone\n"
-            )
+        if server.name.starts_with("manager") || server.name == "scheduler" {
+            let pid = quote(&server.folder.join("pid").display().to_string());
+            server.write_script(&format!(
+                "while :; do\n{isolated} &\necho $! >{pid}\nwait $!\nsleep 1\ndone\n"
+            ));
         } else {
-            format!("#!/bin/sh\necho $$ >{group} || exit\necho $$ >{pid}\nexec {isolated}\n")
-        };
-        fs::create_dir_all(&server.folder).unwrap();
-        let run = server.folder.join("run");
-        fs::write(&run, script).unwrap();
-        fs::set_permissions(&run, fs::Permissions::from_mode(0o755)).unwrap();
+            server.write_script(&format!("exec {isolated}\n"));
+        }
     }
 
     fn write_kubeconfig(&self, user: &str, n: usize) -> PathBuf {
-        let path = self.folder.join(format!("{user}-{}.kubeconfig", n + 1));
+        self.write_kubeconfig_to(user, &self.url(n), &(n + 1).to_string())
+    }
+
+    /// A kubeconfig for a user to whom the kube-apiserver has this URL.
+    fn write_kubeconfig_to(&self, user: &str, url: &str, suffix: &str) -> PathBuf {
+        let path = self.folder.join(format!("{user}-{suffix}.kubeconfig"));
         let config = serde_json::json!({
             "apiVersion": "v1",
             "kind": "Config",
             "current-context": "sandbox",
             "clusters": [{ "name": "sandbox", "cluster": {
-                "server": self.url(n), "certificate-authority": self.authority_file() } }],
+                "server": url, "certificate-authority": self.authority_file() } }],
             "users": [{ "name": user, "user": {
                 "client-certificate": self.folder.join(format!("{user}.crt")),
                 "client-key": self.folder.join(format!("{user}.key")) } }],
@@ -517,7 +595,8 @@ impl Drop for ControlPlane {
         // The same way out as after a crash: the pipe closes and the guardian cleans up.
         drop(self.guardian.stdin.take());
         let _ = self.guardian.wait();
-        for server in self.apiservers.iter_mut().chain(&mut self.managers).chain([&mut self.etcd]) {
+        let servers = self.apiservers.iter_mut().chain(&mut self.managers).chain(&mut self.scheduler);
+        for server in servers.chain([&mut self.etcd]) {
             if let Some(mut child) = server.child.take() {
                 let _ = child.wait();
             }
@@ -562,19 +641,31 @@ rules:
 - level: Metadata
 ";
 
-/// Ends every server below `folder` and removes it when its standard input closes.
+/// Ends every server below `folder` and removes it when its standard input closes. Servers of nodes are
+/// a folder deeper; what is below the cgroups that the file `cgroup` names goes with them.
 pub fn guard(folder: &Path) -> Child {
     const SCRIPT: &str = r#"
         trap '' INT TERM HUP
         cat >/dev/null
         # Twice: a server that was only just started has not yet written who it is.
         for round in 1 2; do
-            for pid in "$1"/*/group "$1"/*/pid; do
+            for pid in "$1"/*/machine/group "$1"/*/group "$1"/*/pid "$1"/*/*/group "$1"/*/*/pid; do
                 [ -f "$pid" ] || continue
                 kill -KILL -- "-$(cat "$pid")" || kill -KILL "$(cat "$pid")"
             done 2>/dev/null
             sleep 0.2
         done
+        # A cgroup can be removed when the last of its processes is, which takes the kernel a moment.
+        if [ -s "$1/cgroup" ]; then
+            name=$(cat "$1/cgroup")
+            for round in 1 2 3 4 5 6 7 8 9 10; do
+                found=$(find /sys/fs/cgroup -depth -type d \( -name "$name" -o -path "*/$name/*" \) 2>/dev/null)
+                [ -n "$found" ] || break
+                printf '%s\n' "$found" | xargs rmdir 2>/dev/null || sleep 0.5
+            done
+        fi
+        # Nothing is removed through a mount.
+        ! grep -qF " $1/" /proc/self/mountinfo 2>/dev/null || exit
         rm -rf "$1"
     "#;
     Command::new("sh")
@@ -600,6 +691,14 @@ fn assets(release: Release) -> PathBuf {
     let output = script.stderr(Stdio::inherit()).output().unwrap();
     assert!(output.status.success(), "the control plane could not be built");
     PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
+}
+
+/// The path of one of the binaries that a control plane without nodes does not need.
+fn component(name: &str) -> PathBuf {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/control-plane/build");
+    let output = Command::new(script).arg(name).stderr(Stdio::inherit()).output().unwrap();
+    assert!(output.status.success(), "{name} could not be built");
+    PathBuf::from(String::from_utf8(output.stdout).unwrap().trim()).join(name)
 }
 
 /// A port that nobody has, and that no outgoing connection will be given while its server is down:

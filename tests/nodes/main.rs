@@ -1,0 +1,84 @@
+//! What the plugin does on real nodes: kubelets with containers that run, are cut off, crash and freeze.
+//!
+//! Where there can be no nodes these tests are left out: they are counted as ignored, and one line says
+//! what is missing. With `CI` set, on Debian as root, they fail instead.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    eprintln!("The tests on real nodes are left out: containers need Linux.");
+}
+
+#[cfg(target_os = "linux")]
+#[path = "../harness/mod.rs"]
+mod harness;
+#[cfg(target_os = "linux")]
+#[path = "../harness/plugin.rs"]
+mod plugin;
+
+#[cfg(target_os = "linux")]
+mod checker;
+#[cfg(target_os = "linux")]
+mod failures;
+#[cfg(target_os = "linux")]
+mod guardian;
+#[cfg(target_os = "linux")]
+mod partition;
+#[cfg(target_os = "linux")]
+mod stage;
+
+/// A test, by the name of its function.
+#[cfg(target_os = "linux")]
+type Test = (&'static str, fn());
+
+/// The tests of a module.
+#[cfg(target_os = "linux")]
+macro_rules! tests {
+    ($($name:ident),* $(,)?) => {
+        pub const TESTS: &[$crate::Test] = &[$((concat!(module_path!(), "::", stringify!($name)), $name)),*];
+    };
+}
+#[cfg(target_os = "linux")]
+pub(crate) use tests;
+
+#[cfg(target_os = "linux")]
+fn main() -> std::process::ExitCode {
+    use harness::nodes;
+    use libtest_mimic::{Arguments, Trial};
+
+    if let Some(end) = nodes::relay().or_else(guardian::abandon) {
+        return end;
+    }
+    let mut arguments = Arguments::from_args();
+    // Each has a pair of nodes, and mostly waits.
+    let threads = std::env::var("RUST_TEST_THREADS").ok().and_then(|count| count.parse().ok());
+    arguments.test_threads = arguments.test_threads.or(threads).or(Some(3));
+
+    let missing = nodes::missing();
+    let required = std::env::var_os("CI").is_some()
+        && nodes::is_root()
+        && std::path::Path::new("/etc/debian_version").exists();
+    if let Some(missing) = &missing
+        && !arguments.list
+    {
+        let fate = if required { "cannot be left out in CI" } else { "are left out" };
+        eprintln!("The tests on real nodes {fate}: {missing}.");
+    }
+    let trial = |(name, test): &Test| {
+        let test = *test;
+        let name = name.split_once("::").unwrap().1;
+        Trial::test(name, move || {
+            test();
+            Ok(())
+        })
+    };
+    let on_nodes = [guardian::TESTS, failures::TESTS, partition::TESTS].concat();
+    let left_out = missing.is_some() && !required;
+    let trials = checker::TESTS
+        .iter()
+        .map(trial)
+        .chain(on_nodes.iter().map(|test| trial(test).with_ignored_flag(left_out)))
+        .collect();
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
