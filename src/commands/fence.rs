@@ -32,7 +32,7 @@ use crate::{
         deadline::Schedule,
         duration::age,
         lease::Lease,
-        node::{Contact, HEARTBEATS, LATE_AFTER, Node, OUT_OF_SERVICE, Taint},
+        node::{Contact, HEARTBEATS, Node, OUT_OF_SERVICE, Taint, late_after},
         pod::Pod,
         risk::Risk,
         taking::{Replaces, Terms},
@@ -209,7 +209,7 @@ fn check(args: &Fence, seen: &Seen, cluster: &Cluster) -> Result<()> {
     // The node controller's word is not enough: a heartbeat since then says otherwise. One from the
     // future counts too, however far: a living kubelet's clock may be wrong.
     let heartbeat = seen.node.value.heartbeat(seen.lease());
-    let fresh = heartbeat.is_some_and(|time| cluster.server_time().since(time) <= LATE_AFTER);
+    let fresh = heartbeat.is_some_and(|time| cluster.server_time().since(time) <= late_after(seen.lease()));
     let refuse = |message: String, hint: &str| Err(Error::Refused { message, hint: Some(hint.to_owned()) });
     match seen.contact(cluster) {
         Contact::Back => refuse(

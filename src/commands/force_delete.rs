@@ -25,7 +25,7 @@ use crate::{
         assessment::{Assessment, Futile, Surroundings},
         duration::age,
         lease::Lease,
-        node::{Contact, LATE_AFTER},
+        node::{Contact, late_after},
         pod::Pod,
         risk::Risk,
         safer::Safe,
@@ -75,7 +75,9 @@ impl Judged {
         let lease = around.heartbeat(name);
         let heartbeats = match around.node(name) {
             Some(node) => node.is_contradicted(lease, now),
-            None => lease.and_then(Lease::heartbeat).is_some_and(|renewed| now.since(renewed) <= LATE_AFTER),
+            None => lease
+                .and_then(Lease::heartbeat)
+                .is_some_and(|renewed| now.since(renewed) <= late_after(lease)),
         };
         let node = Sign::of(name, around);
         Self { assessment: Assessment::of(&pod.value, around, now), pod, node, heartbeats }
@@ -209,7 +211,7 @@ fn still_so(one: &Judged, way: Option<Safe>, later: &Surroundings, now: ServerTi
     }
     let assessment = Assessment::of(&one.pod.value, later, now);
     // Where nobody can say whether the node is alive, its heartbeat does.
-    let heard = one.node.heartbeat.is_some_and(|time| now.since(time) <= LATE_AFTER);
+    let heard = one.node.heartbeat.is_some_and(|time| now.since(time) <= late_after(later.heartbeat(node)));
     let was_alive = shown.contact.map_or(heard, Contact::is_alive);
     // The kinds of contact are in the order of how little is heard.
     if !was_alive && (sign.heartbeat != one.node.heartbeat || assessment.contact < shown.contact) {

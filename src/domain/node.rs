@@ -20,8 +20,8 @@ pub const HEARTBEATS: &str = "kube-node-lease";
 /// Put on a node whose machine is known to be off: pod GC then deletes what is Terminating there,
 /// and its volumes are detached at once.
 pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
-/// The duration of a heartbeat lease: four renewals.
-pub const LATE_AFTER: SignedDuration = SignedDuration::from_secs(40);
+/// The duration of a heartbeat lease, which is four renewals, unless the kubelet was told another.
+const LATE_AFTER: SignedDuration = SignedDuration::from_secs(40);
 /// A node's clock may be ahead by so much, and its heartbeats are still taken for fresh: if it is dead,
 /// they are old soon enough. One from further in the future says nothing about when it was sent.
 const AHEAD: SignedDuration = SignedDuration::from_mins(10);
@@ -98,6 +98,11 @@ impl Contact {
     }
 }
 
+/// How old a heartbeat may be: as long as its lease lasts.
+pub fn late_after(lease: Option<&Lease>) -> SignedDuration {
+    lease.and_then(Lease::duration).filter(SignedDuration::is_positive).unwrap_or(LATE_AFTER)
+}
+
 impl Node {
     pub fn ready(&self) -> Option<&Condition> {
         self.status.conditions.iter().find(|condition| condition.r#type == "Ready")
@@ -136,7 +141,7 @@ impl Node {
     /// Whether either sign of life is so new that the machine must be on.
     pub fn is_fresh(&self, lease: Option<&Lease>, now: ServerTime) -> bool {
         let status = self.ready().and_then(|ready| ready.last_heartbeat_time);
-        let fresh = |time| (-AHEAD..=LATE_AFTER).contains(&now.since(time));
+        let fresh = |time| (-AHEAD..=late_after(lease)).contains(&now.since(time));
         lease.and_then(Lease::heartbeat).into_iter().chain(status).any(fresh)
     }
 
@@ -148,7 +153,7 @@ impl Node {
     /// Whether it is heard of; `lease` is its heartbeat.
     pub fn contact(&self, lease: Option<&Lease>, now: ServerTime) -> Contact {
         let fresh = self.is_fresh(lease, now);
-        let late = self.heartbeat(lease).is_none_or(|heartbeat| now.since(heartbeat) > LATE_AFTER);
+        let late = self.heartbeat(lease).is_none_or(|heartbeat| now.since(heartbeat) > late_after(lease));
         let alive = match self.ready() {
             Some(ready) if ready.status == "Unknown" => (!fresh).then_some(false),
             // The node controller, which goes by what changes, has not given it up.

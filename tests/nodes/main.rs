@@ -18,6 +18,8 @@ mod harness;
 mod plugin;
 
 #[cfg(target_os = "linux")]
+mod advice;
+#[cfg(target_os = "linux")]
 mod checker;
 #[cfg(target_os = "linux")]
 mod failures;
@@ -73,7 +75,7 @@ fn main() -> std::process::ExitCode {
             Ok(())
         })
     };
-    let on_nodes = [guardian::TESTS, failures::TESTS, partition::TESTS].concat();
+    let on_nodes = [guardian::TESTS, failures::TESTS, partition::TESTS, advice::TESTS].concat();
     let left_out = missing.is_some() && !required;
     let trials = checker::TESTS
         .iter()

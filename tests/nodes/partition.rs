@@ -66,7 +66,7 @@ fn a_crashed_node_is_fenced_and_returns() {
     stage.await_unreachable(&a);
     stage.await_terminating("web", &first.uid);
     await_contact(&a, "silent");
-    plugin().run(&["fence", &a, "--confirm"]).expect(0);
+    plugin().run(&["fence", &a, "--confirm", "--i-have-fenced"]).expect(0);
     let second = stage.await_writer("web", &b);
     stage.a().start();
     await_ready(&a);

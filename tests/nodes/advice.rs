@@ -1,0 +1,259 @@
+//! An operator who follows what is printed, and says yes to everything below critical, never gets two
+//! writers of what should be one.
+
+use std::{process::Command, thread, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::{
+    harness::{User, disk},
+    plugin::Outcome,
+    stage::{Kind, SOON, Seen, Stage, await_contact, await_ready, eventually, get, plane, plugin},
+};
+
+crate::tests![
+    a_deployment_that_recreates_is_not_forced_on_a_partitioned_node,
+    a_deployment_that_recreates_is_not_forced_in_its_grace,
+    a_job_that_waits_for_the_end_is_not_forced,
+    a_daemon_is_not_forced,
+    a_node_whose_runtime_hangs_is_switched_off_and_fenced,
+    a_fence_from_an_earlier_outage_does_not_count,
+    a_node_that_is_back_and_not_ready_is_taken_into_service_first,
+    a_node_object_that_was_deleted_is_created_again,
+    a_rolling_deployment_is_deleted_as_usual,
+];
+
+/// Says yes to force-deleting a pod.
+fn force(stage: &Stage, pod: &Seen) -> Outcome {
+    plugin().run(&["force-delete", "pod", &pod.name, "-n", &stage.namespace, "--confirm"])
+}
+
+/// What is refused because two would run.
+fn refused(outcome: Outcome) -> Outcome {
+    outcome.expect(6).says("risk of force-deleting it: critical")
+}
+
+/// Takes the way without force.
+fn safely(stage: &Stage, pod: &Seen) -> Outcome {
+    let args = ["force-delete", "pod", &pod.name, "-n", &stage.namespace, "--safe", "--confirm", "--wait=1m"];
+    plugin().run(&args)
+}
+
+/// The command that is printed below the first way whose text has these words.
+fn command(outcome: &Outcome, words: &str) -> String {
+    let mut lines = outcome.stderr.lines().skip_while(|line| !line.contains(words));
+    let found = lines.nth(1).map(|line| line.trim().to_owned());
+    found.unwrap_or_else(|| panic!("nothing to type for '{words}' in {outcome:#?}"))
+}
+
+/// Types a command as it was printed.
+fn types(command: &str) -> String {
+    let out = Command::new("sh")
+        .args(["-c", command])
+        .env("KUBECONFIG", plane().kubeconfig(User::Admin, 0))
+        .env("PATH", format!("{}:/usr/bin:/bin", plane().assets.display()))
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{command}: {out:?}");
+    String::from_utf8(out.stdout).unwrap()
+}
+
+/// The template of a workload's pods.
+fn template(manifest: &mut Value) -> &mut Value {
+    &mut manifest["spec"]["template"]["spec"]
+}
+
+/// Applies a workload whose pods stay on a node whatever its taints, and waits until it writes on the first.
+fn run_that_stays(stage: &Stage, kind: Kind, app: &str) -> Seen {
+    let mut manifest = stage.manifest(kind, app);
+    template(&mut manifest)["tolerations"] = json!([{ "operator": "Exists" }]);
+    plane().apply(&manifest);
+    stage.await_writer(app, &stage.names()[0])
+}
+
+fn cut_off(stage: &mut Stage) {
+    let [a, _] = stage.names();
+    stage.a().partition();
+    stage.await_unreachable(&a);
+    await_contact(&a, "silent");
+}
+
+fn a_deployment_that_recreates_is_not_forced_on_a_partitioned_node() {
+    let mut stage = Stage::new();
+    let first = stage.run(Kind::Recreate, "web");
+    cut_off(&mut stage);
+    stage.await_terminating("web", &first.uid);
+    refused(force(&stage, &first)).says("Deployment/web (strategy Recreate) starts the next pod");
+    stage.a().heal();
+    stage.await_other_writer("web", &first.uid);
+    stage.assert_one_writer();
+}
+
+/// The kubelet keeps the grace that is running, whatever becomes of the object.
+fn a_deployment_that_recreates_is_not_forced_in_its_grace() {
+    let stage = Stage::new();
+    let mut manifest = stage.manifest(Kind::Recreate, "web");
+    let spec = template(&mut manifest);
+    spec["terminationGracePeriodSeconds"] = 20.into();
+    let script = spec["containers"][0]["command"][2].as_str().unwrap().replace("'exit 0' TERM", "'' TERM");
+    spec["containers"][0]["command"][2] = script.into();
+    plane().apply(&manifest);
+    let first = stage.await_writer("web", &stage.names()[0]);
+    stage.kubectl(&["delete", "pod", &first.name, "--wait=false"]);
+    let outcome = refused(force(&stage, &first)).says("its node is alive");
+    types(&command(&outcome, "wait: its grace ends in"));
+    stage.await_other_writer("web", &first.uid);
+    stage.assert_one_writer();
+}
+
+fn a_job_that_waits_for_the_end_is_not_forced() {
+    let mut stage = Stage::new();
+    let [a, _] = stage.names();
+    let mut manifest = stage.manifest(Kind::Job, "batch");
+    manifest["spec"]["podReplacementPolicy"] = "Failed".into();
+    plane().apply(&manifest);
+    let first = stage.await_writer("batch", &a);
+    cut_off(&mut stage);
+    stage.await_terminating("batch", &first.uid);
+    let outcome = force(&stage, &first).expect(6).says("Job/batch (podReplacementPolicy Failed)");
+    assert_eq!(command(&outcome, "make sure of it, and declare it"), format!("kubectl lease fence {a}"));
+    stage.a().heal();
+    stage.await_other_writer("batch", &first.uid);
+    stage.assert_one_writer();
+}
+
+fn a_daemon_is_not_forced() {
+    let mut stage = Stage::new();
+    let first = stage.run(Kind::DaemonSet, "agent");
+    cut_off(&mut stage);
+    refused(force(&stage, &first)).says("DaemonSet/agent starts the next pod on");
+    stage.a().heal();
+    await_ready(&stage.names()[0]);
+    thread::sleep(Duration::from_secs(5));
+    assert!(stage.pods("agent").iter().any(|pod| pod.uid == first.uid), "it was left alone");
+    stage.assert_one_writer();
+}
+
+fn a_node_whose_runtime_hangs_is_switched_off_and_fenced() {
+    let mut stage = Stage::new();
+    let [a, b] = stage.names();
+    let first = stage.run(Kind::StatefulSet, "db");
+    stage.a().hang_runtime();
+    await_contact(&a, "notready");
+    stage.await_terminating("db", &first.uid);
+    // Beyond its grace of 5 seconds.
+    thread::sleep(Duration::from_secs(21));
+    let outcome = refused(force(&stage, &first)).says("its kubelet is alive and not ready");
+    let fence = command(&outcome, "declare it when its heartbeat is");
+    assert_eq!(fence, format!("kubectl lease fence {a}"));
+    let fence = ["fence", &a, "--confirm", "--i-have-fenced"];
+    plugin().run(&fence).expect(6).says("is alive");
+    stage.a().crash();
+    await_contact(&a, "silent");
+    plugin().run(&fence).expect(0);
+    stage.await_writer("db", &b);
+    stage.assert_one_writer();
+}
+
+/// Crashes the first node, declares it to be off, and starts it again: the taint is forgotten.
+fn fenced_and_forgotten(stage: &mut Stage) {
+    let [a, _] = stage.names();
+    stage.a().crash();
+    await_contact(&a, "silent");
+    plugin().run(&["fence", &a, "--confirm"]).expect(0);
+    stage.a().start();
+    await_ready(&a);
+    plugin().run(&["fence", &a, "--confirm"]).expect(6).says(&format!("'kubectl lease fence {a} --undo'"));
+}
+
+fn a_fence_from_an_earlier_outage_does_not_count() {
+    let mut stage = Stage::new();
+    fenced_and_forgotten(&mut stage);
+    let first = run_that_stays(&stage, Kind::StatefulSet, "db");
+    cut_off(&mut stage);
+    refused(force(&stage, &first)).says("declared out of service before it was last heard of");
+    safely(&stage, &first).expect(6);
+    assert_eq!(stage.pods("db")[0].uid, first.uid);
+    stage.a().heal();
+    stage.assert_one_writer();
+}
+
+fn a_node_that_is_back_and_not_ready_is_taken_into_service_first() {
+    let mut stage = Stage::new();
+    let [a, _] = stage.names();
+    fenced_and_forgotten(&mut stage);
+    let first = run_that_stays(&stage, Kind::StatefulSet, "db");
+    stage.a().hang_runtime();
+    plane().kubectl(&["wait", "--for=condition=Ready=False", "--timeout=90s", "node", &a]);
+    await_contact(&a, "back");
+    let outcome = refused(force(&stage, &first));
+    safely(&stage, &first).expect(6);
+    let undo = command(&outcome, "1. ");
+    assert_eq!(undo, format!("kubectl lease fence {a} --undo"));
+    plugin().run(&["fence", &a, "--undo"]).expect(0);
+    // Now it can be evicted: what hangs ends it when it goes on.
+    plugin()
+        .run(&["force-delete", "pod", &first.name, "-n", &stage.namespace, "--safe", "--confirm"])
+        .expect(0);
+    thread::sleep(Duration::from_secs(25));
+    assert_eq!(stage.pods("db")[0].uid, first.uid, "pod GC has not deleted it");
+    stage.a().resume_runtime();
+    stage.await_other_writer("db", &first.uid);
+    stage.assert_one_writer();
+}
+
+fn a_node_object_that_was_deleted_is_created_again() {
+    let mut stage = Stage::new();
+    let [a, b] = stage.names();
+    let first = stage.run(Kind::StatefulSet, "db");
+    cut_off(&mut stage);
+    plane().kubectl(&["delete", "node", &a, "--cascade=orphan"]);
+    let outcome = refused(force(&stage, &first)).says("deleting the node object does not stop it");
+    types(&command(&outcome, "create the node object again"));
+    // Pod GC has waited for 40 seconds, and looked.
+    thread::sleep(Duration::from_secs(65));
+    assert_eq!(stage.pods("db")[0].uid, first.uid, "pod GC has left it alone");
+    stage.a().heal();
+    let second = stage.await_writer("db", &b);
+    assert_ne!(second.uid, first.uid);
+    stage.assert_one_writer();
+    // Without its labels it is no node for the next test.
+    plane().kubectl(&["delete", "node", &a]);
+}
+
+fn a_rolling_deployment_is_deleted_as_usual() {
+    let mut stage = Stage::new();
+    let [a, b] = stage.names();
+    let mut manifest = stage.manifest(Kind::Rolling, "web");
+    manifest["spec"]["replicas"] = 2.into();
+    let spec = template(&mut manifest);
+    spec["tolerations"] = json!([{ "operator": "Exists" }]);
+    plane().apply(&manifest);
+    let first = stage.await_writer("web", &a);
+    cut_off(&mut stage);
+    let outcome = plugin().run(&["force-delete", &first.name, "-n", &stage.namespace]).expect(6);
+    let delete = command(&outcome.says("risk of force-deleting it: low"), "1. delete it as usual");
+    types(&delete);
+    let since = disk::now();
+    eventually(
+        "the next one writes",
+        SOON,
+        || {
+            let new = |pod: &&Seen| pod.uid != first.uid && pod.node == b;
+            let wrote = |pod: &Seen| {
+                let file = format!("web-{}", pod.uid);
+                stage.disk.lines(&file).iter().any(|line| line.time > since)
+            };
+            stage.pods("web").iter().filter(new).any(wrote)
+        },
+        || stage.describe(),
+    );
+    stage.a().heal();
+    eventually(
+        "the first one is gone",
+        SOON,
+        || get(&["pods", "-n", &stage.namespace])["items"].as_array().unwrap().len() == 2,
+        || stage.describe(),
+    );
+    stage.assert_one_writer();
+}
