@@ -190,6 +190,7 @@ impl Assessment {
                 Some(_) => Deletion::Begun,
             },
             successor: ownership.successor,
+            alone: ownership.alone,
             exclusive: if storage.iter().any(|storage| storage.exclusive == Some(true)) {
                 Some(true)
             } else if storage.iter().any(|storage| storage.exclusive.is_none()) {
@@ -475,13 +476,13 @@ fn evidence(
 fn on_its_node(node: &str, facts: &Facts, doubted: bool) -> String {
     let may_run = "the containers may still be running";
     match facts.contact {
-        Some(Contact::Gone) => {
+        Some(Contact::Gone | Contact::Late) if facts.nodeless => {
             format!("{may_run} on the machine of {node}: deleting the node object does not stop it")
         }
         Some(Contact::Fenced) => {
             format!("{node} is silent and was declared to be off: if that is true, nothing runs")
         }
-        Some(Contact::Silent) => format!("{may_run} on {node}: nothing is heard of it"),
+        Some(Contact::Silent | Contact::Gone) => format!("{may_run} on {node}: nothing is heard of it"),
         Some(Contact::Late) if doubted => format!(
             "the containers are most likely running on {node}: it heartbeats, whatever its Ready condition says"
         ),
@@ -584,7 +585,7 @@ fn reasons(
         }
         _ => {}
     }
-    if facts.nodeless && facts.contact == Some(Contact::Gone) {
+    if facts.nodeless {
         reasons.push("pod GC deletes it within a minute, without asking the machine".into());
     }
     reasons
@@ -599,7 +600,10 @@ fn relies(ownership: &Ownership, node: &str) -> Option<String> {
             "{controller} starts another of the same name as soon as the object is gone, and relies on there \
              being one only"
         )),
-        Why::Recreate => Some(format!("{controller} (strategy Recreate) {next}")),
+        Why::Recreate => Some(format!(
+            "{controller} has the strategy Recreate, which means that two must not run at once; but it replaces \
+             a pod as soon as that is deleted, by force or not"
+        )),
         Why::JobFailed => Some(format!("{controller} (podReplacementPolicy Failed) {next}")),
         Why::DaemonSet => Some(format!(
             "{controller} starts the next pod on {node} as soon as the object is gone: both run there until \
@@ -751,7 +755,7 @@ mod tests {
         let pod = pod("ReplicaSet", None, &none);
         for (strategy, silent, told) in [
             ("RollingUpdate", Risk::Low, "two at once do no harm"),
-            ("Recreate", Risk::Critical, "Deployment/db (strategy Recreate) starts the next pod"),
+            ("Recreate", Risk::Critical, "Deployment/db has the strategy Recreate"),
         ] {
             let mut around = around(600);
             let set = around.workloads.get_mut(&(Kind::ReplicaSet, "shop/db".into())).unwrap();

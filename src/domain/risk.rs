@@ -63,6 +63,8 @@ pub struct Facts {
     pub ended: bool,
     pub deletion: Deletion,
     pub successor: Successor,
+    /// Its controller means there never to be two.
+    pub alone: bool,
     /// It writes to storage that two nodes may destroy.
     pub exclusive: Option<bool>,
     /// It writes to storage that others may write too: a shared file system, a directory of the node.
@@ -76,12 +78,10 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Whether there must never be two of it: its controller waits for the first to go, or the two
-    /// would write to the same data.
+    /// Whether there must never be two of it: its controller means so, or the two would write to the same
+    /// data.
     pub fn must_be_one(&self) -> bool {
-        self.successor == Successor::WhenGone
-            || self.exclusive.unwrap_or(true)
-            || (self.shared && self.single.unwrap_or(true))
+        self.alone || self.exclusive.unwrap_or(true) || (self.shared && self.single.unwrap_or(true))
     }
 
     /// Whether two of it could do harm, at the latest when nothing ends the first one.
@@ -163,6 +163,7 @@ mod tests {
             ended: false,
             deletion,
             successor: Successor::Early,
+            alone: false,
             exclusive: Some(false),
             shared: false,
             single: Some(false),
@@ -208,7 +209,8 @@ mod tests {
                 assert_eq!(facts.risk(), leader, "{facts:?}");
             }
             for facts in [
-                Facts { successor: Successor::WhenGone, ..facts },
+                Facts { successor: Successor::WhenGone, alone: true, ..facts },
+                Facts { alone: true, ..facts },
                 Facts { exclusive: Some(true), ..facts },
                 Facts { exclusive: None, ..facts },
                 Facts { shared: true, single: Some(true), ..facts },
@@ -245,6 +247,7 @@ mod tests {
             .flat_map(|facts| KNOWN.map(|leads| Facts { leads, ..facts }))
             .flat_map(|facts| KNOWN.map(|no_budget| Facts { no_budget, ..facts }))
             .flat_map(|facts| KNOWN.map(|single| Facts { single, ..facts }))
+            .flat_map(|facts| [false, true].map(|alone| Facts { alone, ..facts }))
             .flat_map(|facts| [false, true].map(|shared| Facts { shared, ..facts }))
             .flat_map(|facts| [false, true].map(|ended| Facts { ended, ..facts }))
     }
@@ -258,7 +261,7 @@ mod tests {
                 Facts { leads: None, ..facts },
                 Facts { no_budget: None, ..facts },
                 Facts { single: None, ..facts },
-                Facts { successor: Successor::WhenGone, ..facts },
+                Facts { alone: true, ..facts },
                 Facts { ended: false, ..facts },
             ];
             for less in less {
@@ -267,7 +270,7 @@ mod tests {
             }
             assert!(facts.risk() > Risk::None, "{facts:?}");
         }
-        assert_eq!(mixtures().count(), 8 * 3 * 3 * 3 * 3 * 3 * 3 * 2 * 2);
+        assert_eq!(mixtures().count(), 8 * 3 * 3 * 3 * 3 * 3 * 3 * 2 * 2 * 2);
     }
 
     /// Whatever is below critical never has two of what should be one.

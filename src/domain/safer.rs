@@ -104,18 +104,19 @@ pub fn ways(
         return ways;
     }
     ways.extend(match facts.contact {
-        Some(Contact::Heard) => on_a_living_node(pod, facts, eviction, now),
+        // Whatever is heard of it: pod GC will not wait.
+        Some(_) if facts.nodeless => on_a_missing_node(pod, facts),
+        Some(Contact::Heard) => on_a_living_node(pod, facts, ownership, eviction, now),
         Some(Contact::Back) => {
             let what =
                 format!("{node} is back: take it into service again, before pod GC deletes by force there");
             let undo = Way::by_hand(what, Some(format!("kubectl lease fence {node} --undo")));
             // Whatever is Terminating there before that is deleted by force if the node is not ready.
-            let later = on_a_living_node(pod, facts, eviction, now);
+            let later = on_a_living_node(pod, facts, ownership, eviction, now);
             std::iter::once(undo).chain(later.into_iter().map(|way| Way { takes: None, ..way })).collect()
         }
-        Some(Contact::NotReady) => on_a_node_that_is_not_ready(pod, facts, eviction, now),
-        Some(Contact::Silent) => on_a_silent_node(pod, facts, ownership),
-        Some(Contact::Gone) => on_a_missing_node(pod, facts),
+        Some(Contact::NotReady) => on_a_node_that_is_not_ready(pod, facts, ownership, eviction, now),
+        Some(Contact::Silent | Contact::Gone) => on_a_silent_node(pod, facts, ownership),
         Some(Contact::Fenced) if begun => {
             let what = "wait for pod GC, which deletes what is Terminating there within half a minute";
             vec![Way::wait(pod, what, SignedDuration::ZERO)]
@@ -135,9 +136,22 @@ fn left(pod: &Pod, now: ServerTime) -> SignedDuration {
     pod.overdue(now).map_or(SignedDuration::ZERO, |overdue| -overdue).max(SignedDuration::ZERO)
 }
 
-fn on_a_living_node(pod: &Pod, facts: &Facts, eviction: &Eviction, now: ServerTime) -> Vec<Way> {
+fn on_a_living_node(
+    pod: &Pod,
+    facts: &Facts,
+    ownership: &Ownership,
+    eviction: &Eviction,
+    now: ServerTime,
+) -> Vec<Way> {
     let (node, uid) = (&pod.spec.node_name, &pod.metadata.uid);
     match facts.deletion {
+        // However it is deleted, its ReplicaSet starts the next one at once. A rollout does not.
+        Deletion::NotBegun if ownership.why == Why::Recreate => {
+            let controller = ownership.controller.as_deref().unwrap_or_default().to_lowercase();
+            let restart = format!("kubectl rollout restart {controller} -n {}", pod.metadata.namespace);
+            let what = "restart its Deployment, which ends all its pods before it starts others";
+            vec![Way::by_hand(what, Some(restart))]
+        }
         Deletion::NotBegun => asked_to_go(pod, eviction),
         Deletion::Begun => {
             let left = left(pod, now);
@@ -205,7 +219,13 @@ fn switch_off(node: &str) -> Way {
     )
 }
 
-fn on_a_node_that_is_not_ready(pod: &Pod, facts: &Facts, eviction: &Eviction, now: ServerTime) -> Vec<Way> {
+fn on_a_node_that_is_not_ready(
+    pod: &Pod,
+    facts: &Facts,
+    ownership: &Ownership,
+    eviction: &Eviction,
+    now: ServerTime,
+) -> Vec<Way> {
     let node = &pod.spec.node_name;
     let repair = Way::by_hand(
         format!(
@@ -221,7 +241,7 @@ fn on_a_node_that_is_not_ready(pod: &Pod, facts: &Facts, eviction: &Eviction, no
     );
     let mut ways = vec![repair, off];
     if facts.deletion != Deletion::Stuck {
-        ways.extend(on_a_living_node(pod, facts, eviction, now));
+        ways.extend(on_a_living_node(pod, facts, ownership, eviction, now));
     }
     ways
 }

@@ -94,7 +94,7 @@ impl Kind {
 pub enum Successor {
     /// There is no controller.
     Never,
-    /// Once the pod is Terminating at the latest: two at once are a part of the plan.
+    /// Once the pod is Terminating, at the latest.
     Early,
     /// When the pod's object is gone: there should never be two.
     WhenGone,
@@ -104,6 +104,8 @@ pub enum Successor {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ownership {
     pub successor: Successor,
+    /// Whether there should never be two, whenever the next one is started.
+    pub alone: bool,
     /// Who starts the next one, as `Kind/name`.
     pub controller: Option<String>,
     pub why: Why,
@@ -120,7 +122,8 @@ pub enum Why {
     /// Rolling updates, and whatever else runs two for a while.
     Rolling,
     StatefulSet,
-    /// The Deployment's strategy is Recreate.
+    /// The Deployment's strategy is Recreate. It keeps to that when it is updated; but its `ReplicaSet`
+    /// replaces a pod that is deleted at once.
     Recreate,
     /// The Job's `podReplacementPolicy` is Failed.
     JobFailed,
@@ -142,12 +145,12 @@ pub fn ownership(pod: &Pod, known: &impl Workloads) -> Ownership {
     let each = pod.metadata.owner_references.iter().map(|owner| by_owner(pod, owner, known));
     // The first of equals is the one that calls itself the controller, if there is one.
     let first = pod.controller().map(|owner| by_owner(pod, owner, known));
-    let strictest = first
-        .into_iter()
-        .chain(each)
-        .reduce(|one, other| if other.successor > one.successor { other } else { one });
+    let strictest = first.into_iter().chain(each).reduce(|one, other| {
+        if (other.alone, other.successor) > (one.alone, one.successor) { other } else { one }
+    });
     strictest.unwrap_or(Ownership {
         successor: Successor::Never,
+        alone: false,
         controller: None,
         why: Why::Unowned,
         single: Some(false),
@@ -160,6 +163,7 @@ fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
     let named = |kind: &str, name: &str| Some(format!("{kind}/{name}"));
     let told = |successor, why, single| Ownership {
         successor,
+        alone: successor == Successor::WhenGone,
         controller: named(&owner.kind, &owner.name),
         why,
         single,
@@ -196,12 +200,11 @@ fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
                 .flatten()
                 .filter(|found| found.metadata.uid == above.uid);
             match deployment {
-                Some(deployment) if deployment.spec.strategy.r#type == "Recreate" => {
-                    Ownership { controller, ..worst(Why::Recreate) }
-                }
                 Some(deployment) => {
+                    let alone = deployment.spec.strategy.r#type == "Recreate";
+                    let why = if alone { Why::Recreate } else { Why::Rolling };
                     let single = Some(deployment.spec.replicas.unwrap_or(1) <= 1);
-                    Ownership { controller, ..told(Successor::Early, Why::Rolling, single) }
+                    Ownership { alone, controller, ..told(Successor::Early, why, single) }
                 }
                 None if Kind::of(above) == Some(Kind::Deployment) => {
                     Ownership { controller, ..worst(Why::Unseen) }
@@ -343,10 +346,10 @@ mod tests {
             ),
             (
                 json!([owner("apps/v1", "ReplicaSet", "recreate-1")]),
-                WhenGone,
+                Early,
                 Why::Recreate,
                 Some("Deployment/recreate"),
-                None,
+                Some(true),
             ),
             // What cannot be seen is the worst that it could be.
             (
@@ -452,6 +455,7 @@ mod tests {
             ),
         ] {
             let found = ownership(&pod(&owners), &known());
+            assert_eq!(found.alone, successor == WhenGone || why == Why::Recreate, "{owners}");
             assert_eq!((found.successor, found.why), (successor, why), "{owners}");
             assert_eq!((found.controller.as_deref(), found.single), (controller, single), "{owners}");
         }

@@ -20,7 +20,7 @@ deletion has come, who would start the next one, and what it writes to. A number
 has seen the case on real nodes; a cell without one is the rule's word alone.
 
 - *no controller*: nothing starts another. *rolling*: a ReplicaSet, a Deployment with rolling updates, a
-  Job, a DaemonSet with a surge. *waits*: a StatefulSet, a Deployment with the strategy Recreate, a Job
+  Job, a DaemonSet with a surge. *alone*: a StatefulSet, a Deployment with the strategy Recreate, a Job
   with the podReplacementPolicy Failed, a DaemonSet, and whatever is not known or may not be read.
 - A pod that leads is high where its node is alive, and critical where that is not known. One that is over
   its disruption budget is high at least. What may not be read counts as the worst that it could be.
@@ -31,7 +31,7 @@ const STORAGES: [(&str, &str); 3] = [
     ("shared", "Writes to storage that others may write too (ReadWriteMany, hostPath)"),
     ("exclusive", "Writes to storage that one node at a time may use (ReadWriteOnce, inline volumes)"),
 ];
-const OWNERS: [&str; 4] = ["no controller", "rolling, several", "rolling, one", "waits"];
+const OWNERS: [&str; 4] = ["no controller", "rolling, several", "rolling, one", "alone"];
 const NODES: [Contact; 7] = [
     Contact::Heard,
     Contact::NotReady,
@@ -61,9 +61,10 @@ fn facts(contact: Contact, deletion: Deletion, owner: &str, storage: &str) -> Fa
         deletion,
         successor: match owner {
             "no controller" => Successor::Never,
-            "waits" => Successor::WhenGone,
+            "alone" => Successor::WhenGone,
             _ => Successor::Early,
         },
+        alone: owner == "alone",
         exclusive: Some(storage == "exclusive"),
         shared: storage == "shared",
         single: Some(owner == "rolling, one"),

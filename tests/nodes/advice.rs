@@ -13,7 +13,8 @@ use crate::{
 
 crate::tests![
     a_deployment_that_recreates_is_not_forced_on_a_partitioned_node,
-    a_deployment_that_recreates_is_not_forced_in_its_grace,
+    a_deployment_that_recreates_is_restarted_on_a_healthy_node,
+    a_stateful_pod_is_not_forced_in_its_grace,
     a_job_that_waits_for_the_end_is_not_forced,
     a_daemon_is_not_forced,
     a_node_whose_runtime_hangs_is_switched_off_and_fenced,
@@ -80,29 +81,49 @@ fn cut_off(stage: &mut Stage) {
 
 fn a_deployment_that_recreates_is_not_forced_on_a_partitioned_node() {
     let mut stage = Stage::new();
-    let first = stage.run(Kind::Recreate, "web");
+    let first = run_that_stays(&stage, Kind::Recreate, "web");
     cut_off(&mut stage);
-    stage.await_terminating("web", &first.uid);
-    refused(force(&stage, &first)).says("Deployment/web (strategy Recreate) starts the next pod");
+    refused(force(&stage, &first)).says("Deployment/web has the strategy Recreate");
+    safely(&stage, &first).expect(6);
     stage.a().heal();
+    await_ready(&stage.names()[0]);
+    assert_eq!(stage.await_writer("web", &stage.names()[0]), first);
+    stage.assert_one_writer();
+}
+
+/// Whether it is deleted by force or not, its `ReplicaSet` starts the next one at once.
+fn a_deployment_that_recreates_is_restarted_on_a_healthy_node() {
+    let stage = Stage::new();
+    let mut manifest = stage.manifest(Kind::Recreate, "web");
+    let spec = template(&mut manifest);
+    spec["terminationGracePeriodSeconds"] = 15.into();
+    let script = spec["containers"][0]["command"][2].as_str().unwrap().replace("'exit 0' TERM", "'' TERM");
+    spec["containers"][0]["command"][2] = script.into();
+    plane().apply(&manifest);
+    let first = stage.await_writer("web", &stage.names()[0]);
+    let outcome = refused(force(&stage, &first)).says("its node is alive");
+    safely(&stage, &first).expect(6);
+    let restart = command(&outcome, "1. ");
+    assert_eq!(restart, format!("kubectl rollout restart deployment/web -n {}", stage.namespace));
+    types(&restart);
     stage.await_other_writer("web", &first.uid);
     stage.assert_one_writer();
 }
 
 /// The kubelet keeps the grace that is running, whatever becomes of the object.
-fn a_deployment_that_recreates_is_not_forced_in_its_grace() {
+fn a_stateful_pod_is_not_forced_in_its_grace() {
     let stage = Stage::new();
-    let mut manifest = stage.manifest(Kind::Recreate, "web");
+    let mut manifest = stage.manifest(Kind::StatefulSet, "db");
     let spec = template(&mut manifest);
-    spec["terminationGracePeriodSeconds"] = 20.into();
+    spec["terminationGracePeriodSeconds"] = 15.into();
     let script = spec["containers"][0]["command"][2].as_str().unwrap().replace("'exit 0' TERM", "'' TERM");
     spec["containers"][0]["command"][2] = script.into();
     plane().apply(&manifest);
-    let first = stage.await_writer("web", &stage.names()[0]);
+    let first = stage.await_writer("db", &stage.names()[0]);
     stage.kubectl(&["delete", "pod", &first.name, "--wait=false"]);
     let outcome = refused(force(&stage, &first)).says("its node is alive");
     types(&command(&outcome, "wait: its grace ends in"));
-    stage.await_other_writer("web", &first.uid);
+    stage.await_other_writer("db", &first.uid);
     stage.assert_one_writer();
 }
 
@@ -111,6 +132,9 @@ fn a_job_that_waits_for_the_end_is_not_forced() {
     let [a, _] = stage.names();
     let mut manifest = stage.manifest(Kind::Job, "batch");
     manifest["spec"]["podReplacementPolicy"] = "Failed".into();
+    // It does not count as done because it was ended.
+    let script = &mut template(&mut manifest)["containers"][0]["command"][2];
+    *script = script.as_str().unwrap().replace("'exit 0' TERM", "'exit 1' TERM").into();
     plane().apply(&manifest);
     let first = stage.await_writer("batch", &a);
     cut_off(&mut stage);
@@ -160,7 +184,8 @@ fn fenced_and_forgotten(stage: &mut Stage) {
     let [a, _] = stage.names();
     stage.a().crash();
     await_contact(&a, "silent");
-    plugin().run(&["fence", &a, "--confirm"]).expect(0);
+    // Pods of an earlier test may still be on their way out.
+    plugin().run(&["fence", &a, "--confirm", "--i-have-fenced"]).expect(0);
     stage.a().start();
     await_ready(&a);
     plugin().run(&["fence", &a, "--confirm"]).expect(6).says(&format!("'kubectl lease fence {a} --undo'"));
@@ -226,8 +251,10 @@ fn a_rolling_deployment_is_deleted_as_usual() {
     let [a, b] = stage.names();
     let mut manifest = stage.manifest(Kind::Rolling, "web");
     manifest["spec"]["replicas"] = 2.into();
-    let spec = template(&mut manifest);
-    spec["tolerations"] = json!([{ "operator": "Exists" }]);
+    // They are not evicted, and none is given to a node that is cut off.
+    let unreachable =
+        json!({ "key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "operator": "Exists" });
+    template(&mut manifest)["tolerations"] = json!([unreachable]);
     plane().apply(&manifest);
     let first = stage.await_writer("web", &a);
     cut_off(&mut stage);
