@@ -94,6 +94,11 @@ pub fn missing() -> Option<String> {
         let packages = packages.join(" ");
         return Some(format!("not installed: {packages} (on Debian: apt-get install {packages})"));
     }
+    let given = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from).unwrap_or_default();
+    let built = |name: &&str| given.join(name).is_file();
+    if program("go").is_none() && !["kubelet", "kube-scheduler"].iter().all(built) {
+        return Some("no Go to build kubelet and kube-scheduler with (https://go.dev/dl)".to_owned());
+    }
     let probe = Command::new("unshare")
         .args(["--pid", "--fork", "--mount", "--cgroup", "mount", "-t", "tmpfs", "tmpfs", "/run"])
         .stderr(Stdio::null())
