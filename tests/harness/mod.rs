@@ -519,6 +519,9 @@ impl ControlPlane {
             &format!("--secure-port={}", free_port()),
             &format!("--cert-dir={}", server.folder.display()),
             "--leader-elect",
+            // The only one: it does not give up the lead because the machine is busy.
+            "--leader-elect-lease-duration=60s",
+            "--leader-elect-renew-deadline=50s",
             &shape.election_gate(),
         ])
     }

@@ -43,12 +43,15 @@ const RELAY: &str = "relay";
 pub const LEASE_SECONDS: u32 = 20;
 
 /// For the kube-controller-manager of nodes with leases of `LEASE_SECONDS`: twice as fast as Kubernetes'
-/// defaults, and evictions are not held back where several tests have partitions at once.
+/// defaults, and evictions are not held back where several tests have partitions at once. It is the only
+/// one, and does not give up the lead because the machine is busy.
 pub const MANAGER_FLAGS: &[&str] = &[
     "--node-monitor-period=2s",
     "--node-monitor-grace-period=25s",
     "--node-eviction-rate=100",
     "--unhealthy-zone-threshold=1",
+    "--leader-elect-lease-duration=60s",
+    "--leader-elect-renew-deadline=50s",
 ];
 
 /// What pods of real nodes need beside the controllers of other tests.
@@ -242,8 +245,17 @@ impl Node {
         // In the node's cgroup when its namespace is made, whose root that is.
         let mut run = String::new();
         for (_, cgroup) in self.cgroups() {
-            run += &make_cgroup(cgroup.parent().unwrap());
+            let common = cgroup.parent().unwrap();
+            run += &make_cgroup(common);
             run += &make_cgroup(&cgroup);
+            // In version 2 the node has the controllers that are handed down to it.
+            let common = quote(&common.display().to_string());
+            writeln!(
+                run,
+                "for controller in $(cat {common}/cgroup.controllers 2>/dev/null); do\n\
+                 echo +$controller >{common}/cgroup.subtree_control\ndone"
+            )
+            .unwrap();
             writeln!(run, "echo $$ >{}", quote(&cgroup.join("cgroup.procs").display().to_string())).unwrap();
         }
         let boot = self.path("machine/boot");
