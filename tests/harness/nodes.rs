@@ -289,7 +289,7 @@ impl Node {
         fs::write(boot, script).unwrap();
     }
 
-    /// Commands that run a program on the machine, in place of the shell.
+    /// Commands that run a program on the machine, and again when it ends, as systemd would.
     fn on_machine(&self, program: &[&str]) -> String {
         let mut run = String::new();
         for (_, cgroup) in self.cgroups() {
@@ -299,8 +299,8 @@ impl Node {
         let program: Vec<_> = program.iter().map(|word| quote(word)).collect();
         writeln!(
             run,
-            "PATH=$PATH:{}\nmachine=$(cat {})\nexec nsenter --target $(cat /proc/$machine/task/$machine/children) \
-             --mount --pid --cgroup -- {}",
+            "PATH=$PATH:{}\nmachine=$(cat {})\nfirst=$(cat /proc/$machine/task/$machine/children)\n\
+             while kill -0 $first; do\nnsenter --target $first --mount --pid --cgroup -- {}\nsleep 0.5\ndone",
             SYSTEM.join(":"),
             quote(&self.path("machine/pid")),
             program.join(" "),
@@ -491,11 +491,13 @@ state = "/run/containerd"
         let first = fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).unwrap();
         kill(Pid::from_raw(first.trim().parse().unwrap()), Signal::SIGKILL).unwrap();
         // Their parents, which may be stopped as well, collect them; until then the namespace has not ended.
-        for server in [&mut self.containerd, &mut self.kubelet, &mut self.machine] {
+        for server in [&self.containerd, &self.kubelet, &self.machine] {
             if server.child.is_some() {
                 server.signal("-CONT");
-                server.reap();
             }
+        }
+        for server in [&mut self.machine, &mut self.containerd, &mut self.kubelet] {
+            server.reap();
         }
         self.relay.kill();
         (self.partitioned, self.frozen, self.hung) = (false, false, false);
