@@ -48,7 +48,7 @@ fn forced_by_kubectl_in_its_grace_a_pod_of_a_healthy_node_writes_on() {
     assert_writes_beside_the_next(&stage, &first, "web-0");
 }
 
-/// Recreate is about revisions: the ReplicaSet replaces a pod as soon as it is Terminating, without force.
+/// Recreate is about revisions: the `ReplicaSet` replaces a pod as soon as it is Terminating, without force.
 fn a_deleted_pod_of_a_recreate_deployment_writes_beside_the_next() {
     let stage = Stage::new();
     let first = run_ignoring_term(&stage, Kind::Recreate);
