@@ -3,6 +3,9 @@
 CARGO ?= cargo
 # Builds the control plane where it is missing, and says so; prints where it is.
 ASSETS = $$(tests/control-plane/build)
+# What real nodes need beside it, where there can be any; the tests say what is missing.
+NODES = if [ "$$(id -u)" = 0 ] && command -v containerd >/dev/null && command -v go >/dev/null; then \
+	  tests/control-plane/build kubelet >/dev/null && tests/control-plane/build kube-scheduler >/dev/null; fi
 
 .PHONY: help generate demo sandbox sandbox-down test test-offline test-long test-mutations bench lint release release-all clean
 
@@ -22,7 +25,8 @@ sandbox-down: ## End the control plane of `make sandbox`
 	@$(CARGO) run --quiet --example sandbox -- down
 
 # More at once than there are cores: most of them wait, for leases to run out and leaders to change.
-test: ## All tests, those on a real control plane included
+test: ## All tests, those on a real control plane and on real nodes included
+	@$(NODES)
 	@assets="$(ASSETS)" && oldest=$$(tests/control-plane/build oldest) && \
 	 KUBEBUILDER_ASSETS="$$assets" KUBEBUILDER_ASSETS_OLDEST="$$oldest" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-3} $(CARGO) test --locked --lib --bins --tests
 

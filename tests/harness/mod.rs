@@ -19,7 +19,7 @@ pub mod image;
 pub mod nodes;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
     net::TcpListener,
     os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
@@ -519,6 +519,9 @@ impl ControlPlane {
             &format!("--secure-port={}", free_port()),
             &format!("--cert-dir={}", server.folder.display()),
             "--leader-elect",
+            // The only one: it does not give up the lead because the machine is busy.
+            "--leader-elect-lease-duration=60s",
+            "--leader-elect-renew-deadline=50s",
             &shape.election_gate(),
         ])
     }
@@ -694,11 +697,16 @@ fn assets(release: Release) -> PathBuf {
 }
 
 /// The path of one of the binaries that a control plane without nodes does not need.
-fn component(name: &str) -> PathBuf {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/control-plane/build");
-    let output = Command::new(script).arg(name).stderr(Stdio::inherit()).output().unwrap();
-    assert!(output.status.success(), "{name} could not be built");
-    PathBuf::from(String::from_utf8(output.stdout).unwrap().trim()).join(name)
+fn component(name: &'static str) -> PathBuf {
+    static FOUND: Mutex<BTreeMap<&str, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut found = FOUND.lock().unwrap();
+    let find = || {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/control-plane/build");
+        let output = Command::new(script).arg(name).stderr(Stdio::inherit()).output().unwrap();
+        assert!(output.status.success(), "{name} could not be built");
+        PathBuf::from(String::from_utf8(output.stdout).unwrap().trim()).join(name)
+    };
+    found.entry(name).or_insert_with(find).clone()
 }
 
 /// A port that nobody has, and that no outgoing connection will be given while its server is down:

@@ -43,12 +43,15 @@ const RELAY: &str = "relay";
 pub const LEASE_SECONDS: u32 = 20;
 
 /// For the kube-controller-manager of nodes with leases of `LEASE_SECONDS`: twice as fast as Kubernetes'
-/// defaults, and evictions are not held back where several tests have partitions at once.
+/// defaults, and evictions are not held back where several tests have partitions at once. It is the only
+/// one, and does not give up the lead because the machine is busy.
 pub const MANAGER_FLAGS: &[&str] = &[
     "--node-monitor-period=2s",
     "--node-monitor-grace-period=25s",
     "--node-eviction-rate=100",
     "--unhealthy-zone-threshold=1",
+    "--leader-elect-lease-duration=60s",
+    "--leader-elect-renew-deadline=50s",
 ];
 
 /// What pods of real nodes need beside the controllers of other tests.
@@ -93,6 +96,11 @@ pub fn missing() -> Option<String> {
     if !packages.is_empty() {
         let packages = packages.join(" ");
         return Some(format!("not installed: {packages} (on Debian: apt-get install {packages})"));
+    }
+    let given = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from).unwrap_or_default();
+    let built = |name: &&str| given.join(name).is_file();
+    if program("go").is_none() && !["kubelet", "kube-scheduler"].iter().all(built) {
+        return Some("no Go to build kubelet and kube-scheduler with (https://go.dev/dl)".to_owned());
     }
     let probe = Command::new("unshare")
         .args(["--pid", "--fork", "--mount", "--cgroup", "mount", "-t", "tmpfs", "tmpfs", "/run"])
@@ -237,8 +245,17 @@ impl Node {
         // In the node's cgroup when its namespace is made, whose root that is.
         let mut run = String::new();
         for (_, cgroup) in self.cgroups() {
-            run += &make_cgroup(cgroup.parent().unwrap());
+            let common = cgroup.parent().unwrap();
+            run += &make_cgroup(common);
             run += &make_cgroup(&cgroup);
+            // In version 2 the node has the controllers that are handed down to it.
+            let common = quote(&common.display().to_string());
+            writeln!(
+                run,
+                "for controller in $(cat {common}/cgroup.controllers 2>/dev/null); do\n\
+                 echo +$controller >{common}/cgroup.subtree_control\ndone"
+            )
+            .unwrap();
             writeln!(run, "echo $$ >{}", quote(&cgroup.join("cgroup.procs").display().to_string())).unwrap();
         }
         let boot = self.path("machine/boot");
@@ -272,7 +289,7 @@ impl Node {
         fs::write(boot, script).unwrap();
     }
 
-    /// Commands that run a program on the machine, in place of the shell.
+    /// Commands that run a program on the machine, and again when it ends, as systemd would.
     fn on_machine(&self, program: &[&str]) -> String {
         let mut run = String::new();
         for (_, cgroup) in self.cgroups() {
@@ -282,8 +299,8 @@ impl Node {
         let program: Vec<_> = program.iter().map(|word| quote(word)).collect();
         writeln!(
             run,
-            "PATH=$PATH:{}\nmachine=$(cat {})\nexec nsenter --target $(cat /proc/$machine/task/$machine/children) \
-             --mount --pid --cgroup -- {}",
+            "PATH=$PATH:{}\nmachine=$(cat {})\nfirst=$(cat /proc/$machine/task/$machine/children)\n\
+             while kill -0 $first; do\nnsenter --target $first --mount --pid --cgroup -- {}\nsleep 0.5\ndone",
             SYSTEM.join(":"),
             quote(&self.path("machine/pid")),
             program.join(" "),
@@ -474,11 +491,13 @@ state = "/run/containerd"
         let first = fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).unwrap();
         kill(Pid::from_raw(first.trim().parse().unwrap()), Signal::SIGKILL).unwrap();
         // Their parents, which may be stopped as well, collect them; until then the namespace has not ended.
-        for server in [&mut self.containerd, &mut self.kubelet, &mut self.machine] {
+        for server in [&self.containerd, &self.kubelet, &self.machine] {
             if server.child.is_some() {
                 server.signal("-CONT");
-                server.reap();
             }
+        }
+        for server in [&mut self.machine, &mut self.containerd, &mut self.kubelet] {
+            server.reap();
         }
         self.relay.kill();
         (self.partitioned, self.frozen, self.hung) = (false, false, false);

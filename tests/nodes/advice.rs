@@ -3,12 +3,15 @@
 
 use std::{process::Command, thread, time::Duration};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     harness::{User, disk},
     plugin::Outcome,
-    stage::{Kind, SOON, Seen, Stage, await_contact, await_ready, eventually, get, plane, plugin},
+    stage::{
+        Kind, SOON, Seen, Stage, await_contact, await_ready, eventually, get, ignore_term, plane, plugin,
+        pod_spec_of,
+    },
 };
 
 crate::tests![
@@ -59,15 +62,10 @@ fn types(command: &str) -> String {
     String::from_utf8(out.stdout).unwrap()
 }
 
-/// The template of a workload's pods.
-fn template(manifest: &mut Value) -> &mut Value {
-    &mut manifest["spec"]["template"]["spec"]
-}
-
 /// Applies a workload whose pods stay on a node whatever its taints, and waits until it writes on the first.
 fn run_that_stays(stage: &Stage, kind: Kind, app: &str) -> Seen {
     let mut manifest = stage.manifest(kind, app);
-    template(&mut manifest)["tolerations"] = json!([{ "operator": "Exists" }]);
+    pod_spec_of(&mut manifest)["tolerations"] = json!([{ "operator": "Exists" }]);
     plane().apply(&manifest);
     stage.await_writer(app, &stage.names()[0])
 }
@@ -95,10 +93,7 @@ fn a_deployment_that_recreates_is_not_forced_on_a_partitioned_node() {
 fn a_deployment_that_recreates_is_restarted_on_a_healthy_node() {
     let stage = Stage::new();
     let mut manifest = stage.manifest(Kind::Recreate, "web");
-    let spec = template(&mut manifest);
-    spec["terminationGracePeriodSeconds"] = 15.into();
-    let script = spec["containers"][0]["command"][2].as_str().unwrap().replace("'exit 0' TERM", "'' TERM");
-    spec["containers"][0]["command"][2] = script.into();
+    ignore_term(&mut manifest, 15);
     plane().apply(&manifest);
     let first = stage.await_writer("web", &stage.names()[0]);
     let outcome = refused(force(&stage, &first)).says("its node is alive");
@@ -114,10 +109,7 @@ fn a_deployment_that_recreates_is_restarted_on_a_healthy_node() {
 fn a_stateful_pod_is_not_forced_in_its_grace() {
     let stage = Stage::new();
     let mut manifest = stage.manifest(Kind::StatefulSet, "db");
-    let spec = template(&mut manifest);
-    spec["terminationGracePeriodSeconds"] = 15.into();
-    let script = spec["containers"][0]["command"][2].as_str().unwrap().replace("'exit 0' TERM", "'' TERM");
-    spec["containers"][0]["command"][2] = script.into();
+    ignore_term(&mut manifest, 15);
     plane().apply(&manifest);
     let first = stage.await_writer("db", &stage.names()[0]);
     stage.kubectl(&["delete", "pod", &first.name, "--wait=false"]);
@@ -133,7 +125,7 @@ fn a_job_that_waits_for_the_end_is_not_forced() {
     let mut manifest = stage.manifest(Kind::Job, "batch");
     manifest["spec"]["podReplacementPolicy"] = "Failed".into();
     // It does not count as done because it was ended.
-    let script = &mut template(&mut manifest)["containers"][0]["command"][2];
+    let script = &mut pod_spec_of(&mut manifest)["containers"][0]["command"][2];
     *script = script.as_str().unwrap().replace("'exit 0' TERM", "'exit 1' TERM").into();
     plane().apply(&manifest);
     let first = stage.await_writer("batch", &a);
@@ -254,7 +246,7 @@ fn a_rolling_deployment_is_deleted_as_usual() {
     // They are not evicted, and none is given to a node that is cut off.
     let unreachable =
         json!({ "key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "operator": "Exists" });
-    template(&mut manifest)["tolerations"] = json!([unreachable]);
+    pod_spec_of(&mut manifest)["tolerations"] = json!([unreachable]);
     plane().apply(&manifest);
     let first = stage.await_writer("web", &a);
     cut_off(&mut stage);

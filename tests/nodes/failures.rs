@@ -60,7 +60,7 @@ fn a_partitioned_node_runs_on_and_a_frozen_one_does_not() {
     };
     let renews = || {
         let before = renewed(&a);
-        thread::sleep(Duration::from_secs(11));
+        thread::sleep(Duration::from_secs(8));
         renewed(&a) != before
     };
     assert!(renews() && writes(&stage));
@@ -115,7 +115,7 @@ fn a_node_whose_runtime_hangs_heartbeats_and_is_not_ready() {
     let ready = || condition(&get(&["node", &a]), "Ready");
     eventually("not ready", SOON * 2, || ready() == "False", || stage.describe());
     let (since, before) = (disk::now(), renewed(&a));
-    thread::sleep(Duration::from_secs(11));
+    thread::sleep(Duration::from_secs(8));
     assert_ne!(renewed(&a), before);
     assert!(has_written(&stage, "web-0", &pod.uid, since));
     stage.a().resume_runtime();

@@ -46,6 +46,8 @@ pub(crate) use tests;
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
+    use std::time::Instant;
+
     use harness::nodes;
     use libtest_mimic::{Arguments, Trial};
 
@@ -67,20 +69,26 @@ fn main() -> std::process::ExitCode {
         let fate = if required { "cannot be left out in CI" } else { "are left out" };
         eprintln!("The tests on real nodes {fate}: {missing}.");
     }
-    let trial = |(name, test): &Test| {
+    let timed = arguments.nocapture;
+    let trial = |(name, test): &Test, lacks: Option<String>| {
         let test = *test;
         let name = name.split_once("::").unwrap().1;
         Trial::test(name, move || {
+            if let Some(lacks) = lacks {
+                return Err(lacks.into());
+            }
+            let began = Instant::now();
             test();
+            if timed {
+                eprintln!("{name} took {:.1?}", began.elapsed());
+            }
             Ok(())
         })
     };
-    let on_nodes = [guardian::TESTS, failures::TESTS, partition::TESTS, advice::TESTS].concat();
     let left_out = missing.is_some() && !required;
-    let trials = checker::TESTS
-        .iter()
-        .map(trial)
-        .chain(on_nodes.iter().map(|test| trial(test).with_ignored_flag(left_out)))
-        .collect();
+    let plain = checker::TESTS.iter().map(|test| trial(test, None));
+    let on_nodes = [guardian::TESTS, failures::TESTS, partition::TESTS, advice::TESTS].concat();
+    let on_nodes = on_nodes.iter().map(|test| trial(test, missing.clone()).with_ignored_flag(left_out));
+    let trials = plain.chain(on_nodes).collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }

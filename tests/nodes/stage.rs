@@ -2,6 +2,25 @@
 //!
 //! The nodes come in pairs, which are used again by other tests: a machine takes seconds to boot. The
 //! control plane is the same for all. A pod prefers the first node of its pair and never leaves the pair.
+//!
+//! A test runs a workload, does something to a node, has somebody act, and asks what the disk says:
+//!
+//! ```ignore
+//! let mut stage = Stage::new();
+//! let [a, b] = stage.names();
+//! let first = stage.run(Kind::StatefulSet, "web");
+//! stage.a().partition();
+//! stage.await_unreachable(&a);
+//! plugin().run(&["force-delete", "pod", &first.name, "-n", &stage.namespace, "--confirm"]).expect(6);
+//! stage.a().heal();
+//! stage.await_other_writer("web", &first.uid);
+//! stage.assert_one_writer();
+//! ```
+//!
+//! It is in the list `tests!` of its module, and the module's in `main`. `--nocapture` tells how long each
+//! took; `KUBECTL_LEASE_KEEP=1` keeps everything for an hour where one has failed.
+
+#![allow(dead_code)]
 
 use std::{
     process::{Command, Stdio},
@@ -179,6 +198,19 @@ impl Kind {
             Self::DaemonSet => "$APP-$NODE_NAME",
         }
     }
+}
+
+/// The spec of the pods of a workload.
+pub fn pod_spec_of(manifest: &mut Value) -> &mut Value {
+    if manifest["kind"] == "Pod" { &mut manifest["spec"] } else { &mut manifest["spec"]["template"]["spec"] }
+}
+
+/// Has the pods of a workload ignore SIGTERM: they write until their grace period is over.
+pub fn ignore_term(manifest: &mut Value, grace_seconds: u32) {
+    let spec = pod_spec_of(manifest);
+    spec["terminationGracePeriodSeconds"] = grace_seconds.into();
+    let script = &mut spec["containers"][0]["command"][2];
+    *script = script.as_str().unwrap().replacen("trap 'exit 0' TERM", "trap '' TERM", 1).into();
 }
 
 /// A pod, as far as tests want to know.
