@@ -14,6 +14,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
+    MEDIK8S,
     harness::{
         ControlPlane, Shape, User,
         faults::{Fault, FaultProxy},
@@ -249,10 +250,7 @@ fn a_lease_is_never_left_to_a_node_that_is_no_more() {
 
 #[test]
 fn medik8s_is_respected_at_the_end_of_a_wait_too_and_waited_for() {
-    const MEDIK8S: &str = "medik8s-leases";
     let node = node(shared());
-    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": MEDIK8S } });
-    shared().apply(&namespace);
     plugin().run(&["maint", "acquire", &node, "--holder", "jane"]).expect(0);
     let mut waiting = plugin().start(&["maint", "acquire", &node, "--holder", "john", "--wait"]);
     waiting.until_stderr("it waits", SOON, |text| text.contains("held by 'jane'"));
@@ -528,7 +526,7 @@ fn hold_never_takes_a_lease_by_its_timestamps() {
     let name = format!("edge-{}", random());
     let renew = |n: i64| {
         let spec = json!({
-            "holderIdentity": "slow-clock", "leaseDurationSeconds": 3, "leaseTransitions": 1,
+            "holderIdentity": "slow-clock", "leaseDurationSeconds": 8, "leaseTransitions": 1,
             "acquireTime": ago(4_000_000), "renewTime": ago(3_600_000 - n),
         });
         shared().apply(&json!({
@@ -548,7 +546,7 @@ fn hold_never_takes_a_lease_by_its_timestamps() {
                 thread::sleep(Duration::from_millis(500));
             }
         });
-        let waited = plugin().run(&["hold", &name, "-n", "default", "--wait=7s", "--", "true"]);
+        let waited = plugin().run(&["hold", &name, "-n", "default", "--wait=12s", "--", "true"]);
         let at_once = plugin().run(&["hold", &name, "-n", "default", "--", "true"]);
         done.store(true, Ordering::SeqCst);
         renewing.join().unwrap();
@@ -556,7 +554,7 @@ fn hold_never_takes_a_lease_by_its_timestamps() {
         at_once.expect(4).says("its clock is wrong");
     });
     assert_eq!(holder(&look(shared(), "default", &name)), "slow-clock");
-    plugin().run(&["hold", &name, "-n", "default", "--wait=10s", "--", "true"]).expect(0);
+    plugin().run(&["hold", &name, "-n", "default", "--wait=30s", "--", "true"]).expect(0);
 }
 
 /// A holder's time counts from before it asked, however late the answer comes.
@@ -573,10 +571,11 @@ fn a_late_answer_to_a_renewal_does_not_prolong_the_hold() {
             return Fault::CutBefore;
         }
         if writes && method == "PATCH" {
-            // Its answer comes 1.2 s after the server has done it; and it is the last.
+            // Its answer comes 1.8 s after the server has done it (2 s would be waited for); and it is
+            // the last.
             is_cut.store(true, Ordering::SeqCst);
             seen.fetch_add(1, Ordering::SeqCst);
-            return Fault::SlowAnswer(1200);
+            return Fault::SlowAnswer(1800);
         }
         Fault::None
     });
@@ -590,8 +589,8 @@ fn a_late_answer_to_a_renewal_does_not_prolong_the_hold() {
     let last = jiff::Timestamp::from_nanosecond(last).unwrap();
     let lease = look(shared(), "default", &name);
     let lived = last.duration_since(time(&lease, "renewTime"));
-    // SIGTERM comes 12 s after the renewal was sent; half a second is for a busy machine.
-    assert!(lived < jiff::SignedDuration::from_millis(12_500), "it lived for {lived:?} after its renewal");
+    // SIGTERM comes 12 s after the renewal was sent; a second is for a busy machine.
+    assert!(lived < jiff::SignedDuration::from_secs(13), "it lived for {lived:?} after its renewal");
     assert!(lived > jiff::SignedDuration::from_secs(10), "{lived:?}: renewed, it lives on");
 }
 
@@ -657,7 +656,6 @@ fn nothing_is_taken_while_the_connection_is_lost() {
 /// A 401 says that nothing was done: with a fresh token a write is sent again, too.
 #[test]
 fn a_write_is_sent_again_after_its_token_was_renewed() {
-    use std::os::unix::fs::PermissionsExt as _;
     let node = node(shared());
     let refused = Arc::new(AtomicBool::new(false));
     let once = Arc::clone(&refused);
@@ -665,13 +663,13 @@ fn a_write_is_sent_again_after_its_token_was_renewed() {
         let first = is_lease_write(method, path) && !once.swap(true, Ordering::SeqCst);
         if first { Fault::Refuse(401) } else { Fault::None }
     });
-    let tokens = shared().folder.join(format!("token-{node}"));
     let answer = r#"{"apiVersion":"client.authentication.k8s.io/v1","status":{"token":"%s"}}"#;
-    std::fs::write(&tokens, format!("#!/bin/sh\nprintf '{answer}' $$\n")).unwrap();
-    std::fs::set_permissions(&tokens, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let tokens = format!("printf '{answer}' $$");
     let mut config: Value =
         serde_json::from_str(&std::fs::read_to_string(&proxy.kubeconfig).unwrap()).unwrap();
-    let exec = json!({ "apiVersion": "client.authentication.k8s.io/v1", "command": tokens });
+    let exec = json!({
+        "apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "args": ["-c", tokens],
+    });
     config["users"] = json!([{ "name": "exec", "user": { "exec": exec } }]);
     config["contexts"][0]["context"]["user"] = "exec".into();
     let kubeconfig = shared().folder.join(format!("exec-{node}.kubeconfig"));
@@ -761,14 +759,13 @@ fn undoing_waits_for_the_end_of_an_outage() {
 fn every_node_is_looked_at_again_after_a_wait_for_another() {
     let (first, second) = two_nodes();
     plugin().run(&["maint", "acquire", &first, "--holder", "jane"]).expect(0);
-    let mut waiting = plugin().start(&["maint", "acquire", &first, &second, "--holder", "john", "--wait=4s"]);
+    let mut waiting = plugin().start(&["maint", "acquire", &first, &second, "--holder", "john", "--wait"]);
     waiting.until_stderr("it waits", SOON, |text| text.contains("held by 'jane'"));
-    shared()
-        .apply(&json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "medik8s-leases" } }));
-    write("medik8s-leases", &format!("node-{second}"), "node-maintenance", 0);
+    write(MEDIK8S, &format!("node-{second}"), "node-maintenance", 0);
     plugin().run(&["maint", "release", &first, "--holder", "jane"]).expect(0);
-    assert_eq!(waiting.wait(), 124, "{}", waiting.stderr());
-    assert!(waiting.stderr().contains("held by medik8s"), "{}", waiting.stderr());
+    waiting.until_stderr("medik8s", SOON, |text| text.contains("held by medik8s"));
+    waiting.signal("-INT");
+    assert_eq!(waiting.wait(), 130, "{}", waiting.stderr());
     assert_eq!((holder(&lease(&first)), holder(&lease(&second))), ("", ""));
 
     // And so is whether it is still the same node.

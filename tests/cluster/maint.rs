@@ -7,18 +7,19 @@ use std::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use serde_json::{Value, json};
 
 use crate::{
+    MEDIK8S,
     harness::{
         ControlPlane, Shape, User,
         faults::{Fault, FaultProxy},
         random,
     },
-    plugin::Plugin,
+    plugin::{Plugin, wait_for},
     shared,
 };
 
@@ -42,17 +43,14 @@ fn lease(plane: &ControlPlane, name: &str) -> Value {
 
 /// Writes a lease as somebody else would.
 fn write(plane: &ControlPlane, namespace: &str, name: &str, spec: &Value) {
-    plane.kubectl(&["get", "namespace", namespace, "--ignore-not-found", "-o", "name"]).is_empty().then(
-        || {
-            plane.apply(
-                &json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } }),
-            );
-        },
-    );
     plane.apply(&json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": { "name": name, "namespace": namespace }, "spec": spec,
     }));
+}
+
+fn time(field: &Value) -> jiff::Timestamp {
+    field.as_str().unwrap().parse().unwrap()
 }
 
 fn ago(seconds: i64) -> String {
@@ -210,19 +208,21 @@ fn what_is_taken_is_kept_while_the_rest_is_waited_for() {
 #[test]
 fn a_write_still_under_way_at_ctrl_c_is_undone() {
     let nodes = [(); 3].map(|()| node(shared()));
-    let proxy = FaultProxy::start(shared(), |method, path| {
-        if matches!(method, "POST" | "PATCH") && path.contains("/leases") {
-            thread::sleep(Duration::from_millis(800));
-        }
-        Fault::None
+    let writes = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&writes);
+    let proxy = FaultProxy::start(shared(), move |method, path| {
+        let write = matches!(method, "POST" | "PATCH") && path.contains("/leases");
+        let n = if write { counted.fetch_add(1, Ordering::SeqCst) + 1 } else { 0 };
+        if n == 2 { Fault::Late(1500) } else { Fault::None }
     });
     let names: Vec<&str> = nodes.iter().map(String::as_str).collect();
     let args = [&["maint", "acquire", "--admin", "--holder", "dave"][..], &names].concat();
     let mut running = Plugin::new(&proxy.kubeconfig).start(&args);
-    thread::sleep(Duration::from_millis(1400));
+    // The first is written, the second under way.
+    wait_for("the second write", SOON, || writes.load(Ordering::SeqCst) >= 2, || running.stderr());
     running.signal("-INT");
     assert_eq!(running.wait(), 130);
-    thread::sleep(Duration::from_secs(1));
+    thread::sleep(Duration::from_millis(1500));
     for name in names {
         let path = "jsonpath={.spec.holderIdentity}";
         let holder =
@@ -386,11 +386,13 @@ fn waiting_takes_over_when_it_is_released_and_gives_up_in_time() {
 #[test]
 fn waiting_takes_over_when_the_time_runs_out_without_any_event() {
     let node = node(shared());
-    let began = Instant::now();
     let spec = json!({ "holderIdentity": "jane", "leaseDurationSeconds": 2, "renewTime": ago(0) });
     write(shared(), NAMESPACE, &node, &spec);
-    plugin().run(&["maint", "acquire", &node, "--wait"]).expect(0);
-    assert!(began.elapsed() > Duration::from_secs(5), "the grace is kept: {:?}", began.elapsed());
+    let args = ["maint", "acquire", &node, "--holder", "john", "--wait"];
+    plugin().run(&args).expect(0).says("waiting for");
+    let (before, after) = (time(&spec["renewTime"]), time(&lease(shared(), &node)["spec"]["acquireTime"]));
+    let waited = after.duration_since(before);
+    assert!(waited > jiff::SignedDuration::from_secs(5), "the grace period is kept: {waited:?}");
 }
 
 #[test]
@@ -412,7 +414,7 @@ fn an_interrupted_wait_takes_nothing_and_undoes_what_was_taken() {
 fn medik8s_is_seen_and_not_disturbed() {
     let node = node(shared());
     let spec = json!({ "holderIdentity": "node-maintenance", "leaseDurationSeconds": 3600, "renewTime": ago(5), "acquireTime": ago(5) });
-    write(shared(), "medik8s-leases", &format!("node-{node}"), &spec);
+    write(shared(), MEDIK8S, &format!("node-{node}"), &spec);
     plugin()
         .run(&["maint", "acquire", &node])
         .expect(4)
