@@ -178,6 +178,24 @@ fn plugin_leash_and_watchdog_killed_together_take_the_command_with_them() {
     assert_ne!(holder(&name), "", "it is left to expire");
 }
 
+/// A watchdog that died before the kernel was asked to tie the command to it.
+#[test]
+fn a_command_whose_watchdog_is_gone_already_is_not_run() {
+    let exec = |watchdog: u32| {
+        let trace = file();
+        let status = Command::new("sh")
+            .args(["-c", "exec \"$0\" __exec \"$1\" 3 '' touch \"$2\" 3>/dev/null", BINARY])
+            .arg(watchdog.to_string())
+            .arg(&trace)
+            .status();
+        (status.unwrap().code(), trace.exists())
+    };
+    let mut gone = Command::new("true").spawn().unwrap();
+    gone.wait().unwrap();
+    assert_eq!(exec(gone.id()), (Some(126), false));
+    assert_eq!(exec(std::process::id()), (Some(0), true), "its parent is there");
+}
+
 /// It is there for when the others are gone.
 #[test]
 fn a_leash_that_is_killed_or_stopped_alone_changes_nothing() {
