@@ -584,6 +584,12 @@ fn is_root() -> bool {
     fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
+/// A command of an unprivileged user's: this one, if it is.
+fn as_user(command: &[&str]) -> Vec<String> {
+    let drops: &[&str] = if is_root() { &USER } else { &["env"] };
+    drops.iter().chain(command).map(|word| (*word).to_owned()).collect()
+}
+
 /// A command of root's: ours, or by sudo if it asks for no password.
 fn by_root(command: &[&str]) -> Command {
     let sudo: &[&str] = if is_root() { &[] } else { &["sudo", "-n"] };
@@ -632,18 +638,12 @@ impl Unprivileged {
             return Err("it takes root, or sudo without a password, to run commands of root's".into());
         }
         let probe = format!("{} id -ru", this.as_root());
-        let seen = this.as_user(&["sh", "-c", &probe]);
+        let seen = as_user(&["sh", "-c", &probe]);
         let seen = Command::new(&seen[0]).args(&seen[1..]).output().unwrap();
         if seen.stdout != b"0\n" {
             return Err("the temporary folder is mounted with nosuid: no commands of root's there".into());
         }
         Ok(this)
-    }
-
-    /// A command of an unprivileged user's: this one, if it is.
-    fn as_user(&self, command: &[&str]) -> Vec<String> {
-        let drops: &[&str] = if is_root() { &USER } else { &["env"] };
-        drops.iter().chain(command).map(|word| (*word).to_owned()).collect()
     }
 
     fn file(&self, name: &str) -> String {
@@ -659,7 +659,7 @@ impl Unprivileged {
     fn hold(&self, name: &str, script: &str) -> (Running, Survivor) {
         let binary = self.file("kubectl-lease");
         let args = [&binary, "hold", name, "-n", "default", "-d", "3s", "--", "sh", "-c", script];
-        let args = self.as_user(&args);
+        let args = as_user(&args);
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let running = Plugin::new(self.file("kubeconfig")).start_by(args[0], &args[1..]);
         let survivor = Survivor(printed(&running, 1)[0]);
