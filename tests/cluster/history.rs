@@ -214,6 +214,11 @@ impl Ground {
         }
     }
 
+    /// By how much any process may be ahead of the server's clock.
+    fn most_ahead(&self) -> Duration {
+        self.ways.iter().map(|way| self.skew(way).0).max().unwrap()
+    }
+
     /// By how much a process may be ahead of and behind the server's clock.
     fn skew(&self, way: &Way) -> (Duration, Duration) {
         let Some(clock) = way.clock else { return (Duration::ZERO, Duration::ZERO) };
@@ -881,6 +886,7 @@ impl<'a> Round<'a> {
         };
         let versions: Vec<_> = versions.iter().filter(is_ours).collect();
         let processes = self.named.lock().unwrap();
+        let most_ahead = self.ground.most_ahead();
         for (seen, event) in &versions {
             let object = &event["object"];
             let name = object["metadata"]["name"].as_str().unwrap();
@@ -896,16 +902,18 @@ impl<'a> Round<'a> {
             let version =
                 object["metadata"]["resourceVersion"].as_str().and_then(|it| it.parse::<u64>().ok());
             let plain = self.plain.iter().any(|plain| plain == name);
+            let writer = named(holder);
+            let writer = processes.get(&writer).filter(|_| !SHARED.contains(&writer.as_str()));
             self.record(json!({
                 "kind": "version", "time": seen, "lease": name, "version": version, "deleted": deleted,
                 "uid": object["metadata"]["uid"], "holder": holder, "transitions": spec["leaseTransitions"],
                 "acquired": time("acquireTime"), "renewed": time("renewTime"), "duration": nanos(seconds),
                 "grace": nanos(if plain { Duration::ZERO } else { GRACE }),
+                "ahead": nanos(writer.map_or(most_ahead, |writer| writer.ahead)),
             }));
-            let holder = named(holder);
-            let (Some(process), false) = (processes.get(&holder), deleted) else { continue };
+            let (Some(process), false) = (writer, deleted) else { continue };
             let (Some(acquired), Some(renewed)) = (time("acquireTime"), time("renewTime")) else { continue };
-            if SHARED.contains(&holder.as_str()) || renewed <= acquired {
+            if renewed <= acquired {
                 continue;
             }
             let sent = renewed - nanos(process.ahead);
@@ -921,12 +929,11 @@ impl<'a> Round<'a> {
 
     /// Writes the history; where it is.
     fn write(&self, seed: u64, watched: bool, stalled: Duration) -> PathBuf {
-        let ahead = self.ground.ways.iter().map(|way| self.ground.skew(way).0).max().unwrap();
         let path = self.folder.join("history.jsonl");
         let mut file = fs::File::create(&path).unwrap();
         let run = json!({
             "kind": "run", "seed": seed.to_string(), "late": nanos(LATE), "own_code": OWN_CODE, "watched": watched,
-            "ahead": nanos(ahead), "lag": nanos(LAG + stalled),
+            "lag": nanos(LAG + stalled),
         });
         writeln!(file, "{run}").unwrap();
         for record in self.records.lock().unwrap().iter() {

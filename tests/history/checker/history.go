@@ -10,7 +10,6 @@ package main
 //	    late      how long a request may be on its way after its process has ended
 //	    own_code  the exit code of a command that ended by itself under a lease
 //	    watched   a watch saw every version of every lease: the holders that it saw there are all
-//	    ahead     how far the clock of any process may be ahead
 //	    lag       how long after a write, at most, the watch is expected to have told of it
 //	{"kind":"command","id":1,"worker":3,"verb":"acquire","leases":["node-1"],"holder":"w3",…,"code":0}
 //	    one invocation of the plugin: acquire, renew, release, force-release, run or hold;
@@ -26,7 +25,8 @@ package main
 //	{"kind":"version","lease":"node-1","time":…,"version":17,"uid":"…","holder":"w3#0a1b2c3d",
 //	 "acquired":…,"renewed":…,"duration":…,"grace":…,"transitions":4,"deleted":false}
 //	    a version of the lease, as the watch told of it at that time, in the watch's order; without
-//	    grace if it is one that is taken by watching it (see versions.go)
+//	    grace if it is one that is taken by watching it (see versions.go); "ahead" is how far the clock
+//	    of its holder may be ahead
 //	{"kind":"note","text":"…"}
 //	    for people
 //

@@ -100,7 +100,7 @@ func (h *history) takeovers() (count int, early []string) {
 		case strings.HasPrefix(old.Holder, administrator):
 			tell("who is an administrator")
 		case byWatching:
-			written := max(old.Renewed-h.run.Ahead, old.Time-h.run.Lag)
+			written := max(old.Renewed-old.Ahead, old.Time-h.run.Lag)
 			if v.Time < written+old.Duration {
 				tell("which was renewed at %.3fs for %.0fs and seen at %.3fs", seconds(old.Renewed), seconds(old.Duration), seconds(old.Time))
 			}
