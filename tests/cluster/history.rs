@@ -770,9 +770,20 @@ impl<'a> Round<'a> {
             let path = "jsonpath={.spec.holderIdentity}";
             plane.kubectl(&["get", "lease", "-n", namespace, lease, "--ignore-not-found", "-o", path])
         };
+        // Leaves a lease that is not released, if it can be had at once.
+        let abandon = |verb: &'static str, lease: &str| {
+            let mut invocation = self.by_hand(verb, vec![lease], self.name(0), &mut Random(0));
+            (invocation.way, invocation.disturbance) = (&steady, Disturbance::None);
+            (invocation.seconds, invocation.beats) = (1, 500);
+            if verb == "hold" {
+                let killed = Disturbance::Signal(Signal::SIGKILL, Duration::from_secs(1));
+                (invocation.seconds, invocation.disturbance) = (3, killed);
+            }
+            self.invoke(0, &invocation);
+        };
         let close = |namespace: &str, lease: &str| {
             let mut codes = Vec::new();
-            for _ in 0..4 {
+            for attempt in 0..4 {
                 if let Some(admin) = holder_of(namespace, lease).strip_prefix("kubeadm:") {
                     let known = (lease.to_owned(), admin.to_owned());
                     if !self.admins.lock().unwrap().contains(&known) {
@@ -785,6 +796,10 @@ impl<'a> Round<'a> {
                     self.invoke(0, &invocation);
                 }
                 let verb = if namespace == PLAIN { "hold" } else { "acquire" };
+                if attempt == 0 {
+                    // However little else there was, something expires.
+                    abandon(verb, lease);
+                }
                 let mut invocation = self.by_hand(verb, vec![lease], self.name(0), &mut Random(0));
                 (invocation.way, invocation.disturbance) = (&steady, Disturbance::None);
                 (invocation.wait, invocation.beats) = (Some(12), 2);

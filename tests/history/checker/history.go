@@ -39,8 +39,8 @@ package main
 // One invocation may take a lease more than once: its first write is done without an answer, the lease
 // expires or is taken away before the invocation looks again, and it takes it anew. Where it ran
 // long enough for that, or a third party was at the lease meanwhile, the history gets an attempt and
-// an undo more for it ("ghosts"), unless the watch saw but one term of its holder. No command runs under
-// these.
+// an undo more for it ("ghosts"), unless the watch saw no more terms of its holder than it told of. No
+// command runs under these.
 //
 // After a removal the command under the lease may live on until the lease that it had would have
 // expired (it is ended within two seconds where the plugin may watch and the server answers, but that
@@ -229,16 +229,12 @@ func (h *history) actions() (map[string][]action, error) {
 		}
 		add(action{kind: renewed, lease: r.Lease, id: r.Id, holder: process(c), call: r.Call, ret: r.Return, until: r.Until})
 	}
-	longest := int64(0)
-	for _, c := range h.commands {
-		longest = max(longest, c.Duration)
-	}
 	for lease, removals := range h.removals {
 		unclear := 0
 		for _, r := range removals {
 			a := action{
 				kind: takeAway, lease: lease, id: r.Id, holder: "a third party", spares: r.Verb == "force-release",
-				maybe: r.Code != 0, call: r.Call, ret: h.landed(r), longest: longest,
+				maybe: r.Code != 0, call: r.Call, ret: h.landed(r),
 			}
 			if !a.maybe {
 				add(a)
@@ -249,12 +245,34 @@ func (h *history) actions() (map[string][]action, error) {
 			}
 			a.once = 1 << unclear
 			unclear++
-			for _, a := range h.seenTakenAway(a, r.Deleted) {
+			for _, a := range h.seenTakenAway(a, r) {
 				add(a)
 			}
 		}
 	}
+	for lease, actions := range leases {
+		ends := h.ends(lease)
+		for n := range actions {
+			actions[n].ends = ends
+		}
+	}
 	return leases, nil
+}
+
+// ends tells how long what happens to a lease can matter.
+func (h *history) ends(lease string) *ends {
+	ends := &ends{lives: map[string]int64{}}
+	for _, c := range h.commands {
+		if len(c.beats) > 0 {
+			ends.lives[process(c)] = c.beats[len(c.beats)-1].Time
+		}
+	}
+	for _, r := range h.removals[lease] {
+		if r.Code != 0 {
+			ends.once = append(ends.once, h.landed(r))
+		}
+	}
+	return ends
 }
 
 // possible tells whether what may have been done can have been done, as far as that is known.
@@ -311,9 +329,9 @@ func (h *history) of(c *invocation, lease string) ([]action, error) {
 	case "acquire", "renew":
 		switch {
 		case c.Code == 0:
-			return append(h.ghosts(c, lease, base), as(acquire)), nil
+			return append(h.ghosts(c, lease, base, 1), as(acquire)), nil
 		case c.Code == 4 && len(c.Leases) == 1:
-			return append(h.ghosts(c, lease, base), as(held)), nil
+			return append(h.ghosts(c, lease, base, 0), as(held)), nil
 		case c.Code == 3 && c.Verb == "renew":
 			return []action{as(notHeld)}, nil
 		case c.Verb == "renew":
@@ -346,7 +364,7 @@ func (h *history) of(c *invocation, lease string) ([]action, error) {
 		case c.Code == h.run.OwnCode:
 			return nil, fmt.Errorf("the command of %d ended without a beat", c.Id)
 		case c.Code == 4 && len(c.Leases) == 1:
-			return append(h.ghosts(c, lease, base), as(held)), nil
+			return append(h.ghosts(c, lease, base, 0), as(held)), nil
 		}
 		return []action{unclear(acquire), unclear(end)}, nil
 	}
@@ -358,7 +376,7 @@ func (h *history) term(c *invocation, lease string, base action) []action {
 	first, last := c.beats[0].Time, c.beats[len(c.beats)-1].Time
 	taking := base
 	taking.kind, taking.ret = acquire, max(first, c.Call)
-	actions := append(h.ghosts(c, lease, taking), taking)
+	actions := append(h.ghosts(c, lease, taking, 1), taking)
 	for i, b := range c.beats {
 		// The first and the last, and some between.
 		if i != 0 && i != len(c.beats)-1 && i*(mostBeats-1)/len(c.beats) == (i-1)*(mostBeats-1)/len(c.beats) {
@@ -380,9 +398,9 @@ func (h *history) term(c *invocation, lease string, base action) []action {
 	return append(actions, letting)
 }
 
-// ghosts are what an invocation may have done beside what it told of.
-func (h *history) ghosts(c *invocation, lease string, base action) []action {
-	if h.terms(c, lease) < 2 {
+// ghosts are what an invocation may have done beside what it told of: so many terms.
+func (h *history) ghosts(c *invocation, lease string, base action, told int) []action {
+	if min(h.terms(c, lease), h.termsSeen(c.Holder, lease, base.call, base.ret+h.run.Late)) <= told {
 		return nil
 	}
 	count := 0

@@ -230,6 +230,12 @@ var histories = []struct {
 		has("x", command(3, "release", "a", 3, 4, 0)), has("x", command(4, "acquire", "b", 5, 6, 0)),
 		command(5, "release", "b", 7, 8, 0), command(6, "acquire", "b", 10, 11, 4)}},
 
+	{"taken without knowing it, lost, and told that it is held", legal, []line{
+		watched, has("x", hold(1, 0, 5, 4)), plain(wrote(7, "job", 1, 1)), command(2, "acquire", "b", 1.5, 2, 4), removal(2.5, 3, 0),
+		gone(plain(wrote(8, "job", 1, 2.6))), has("x", command(3, "acquire", "c", 3.5, 4, 0)), anew(wrote(9, "c", 3.6, 3.6))}},
+	{"never taken, and told that it is held", illegal, []line{
+		watched, hold(1, 0, 5, 4), command(2, "acquire", "b", 1.5, 2, 4), removal(2.5, 3, 0),
+		has("x", command(3, "acquire", "c", 3.5, 4, 0)), wrote(9, "c", 3.6, 3.6)}},
 	{"undone, and seen to be", legal, []line{
 		watched, freed(command(1, "acquire", "a", 0, 3, 130)), command(2, "acquire", "b", 1, 2, 4), has("x", command(3, "acquire", "b", 4, 5, 0))}},
 	{"undone, and never seen to be", illegal, []line{
@@ -318,6 +324,14 @@ var histories = []struct {
 		has("x", command(2, "acquire", "a", 0, 0.5, 0)), wrote(7, "a", 0.3, 0.3), wrote(8, "", 1, 1),
 		has("x", command(3, "acquire", "b", 3, 3.5, 0)), wrote(9, "b", 3.3, 3.3), wrote(10, "", 4, 4),
 		has("x", command(4, "acquire", "c", 5, 5.5, 0)), wrote(11, "c", 5.3, 5.3)}},
+	{"killed while it released by force, and released by another later", illegal, []line{
+		watched, command(1, "force-release", "z", 0, 0.6, 137),
+		has("x", command(2, "acquire", "a", 0, 0.5, 0)), wrote(7, "a", 0.3, 0.3), wrote(8, "", 2, 2),
+		has("x", command(3, "acquire", "b", 3, 3.5, 0)), wrote(9, "b", 3.3, 3.3)}},
+	{"killed while it released by force, and seen to be late", legal, []line{
+		watched, command(1, "force-release", "z", 0, 0.6, 137),
+		has("x", command(2, "acquire", "a", 0, 0.5, 0)), wrote(7, "a", 0.3, 0.3), told(2, wrote(8, "", 0.5, 0.5)),
+		has("x", command(3, "acquire", "b", 3, 3.5, 0)), wrote(9, "b", 3.3, 3.3)}},
 	{"killed while it deleted, and seen without a holder", illegal, []line{
 		watched, removal(0, 2, 1), has("x", command(2, "acquire", "a", 0, 0.5, 0)), wrote(7, "a", 0.3, 0.3), wrote(8, "", 1, 1),
 		has("x", command(3, "acquire", "b", 3, 3.5, 0)), wrote(9, "b", 3.3, 3.3)}},

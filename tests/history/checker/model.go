@@ -98,7 +98,13 @@ type action struct {
 	duration int64  // beat: of the lease, without the grace
 	frees    string // take-away: the name of the only holder that it can have been done to, if that is known
 	once     uint64 // take-away of unknown outcome: its bit in the state
-	longest  int64  // take-away: how long, at most, a command may live on
+	ends     *ends
+}
+
+// ends is how long what a state keeps in mind can matter.
+type ends struct {
+	lives map[string]int64 // the last beat of each process
+	once  []int64          // when each take-away of unknown outcome was done at the latest
 }
 
 func (a action) admin() bool { return a.plain != "" }
@@ -155,13 +161,35 @@ func (s state) takenAway(a action) (state, bool) {
 		next.evicted = [4]eviction{{s.holder, a.ret}}
 		n := 1
 		for _, e := range s.evicted {
-			if n < len(next.evicted) && e.process != "" && e.process != s.holder && s.floor <= e.landed+a.longest {
+			if n < len(next.evicted) && e.process != s.holder {
 				next.evicted[n] = e
 				n++
 			}
 		}
 	}
-	return next, true
+	return next.forget(a.ends), true
+}
+
+// forget drops what cannot matter any more: states that differ in nothing else are one.
+func (s state) forget(ends *ends) state {
+	if ends == nil {
+		return s
+	}
+	for n, latest := range ends.once {
+		if latest < s.floor {
+			s.used &^= 1 << n
+		}
+	}
+	evicted := s.evicted
+	s.evicted = [4]eviction{}
+	n := 0
+	for _, e := range evicted {
+		if ends.lives[e.process] >= s.floor && e.process != "" {
+			s.evicted[n] = e
+			n++
+		}
+	}
+	return s
 }
 
 // outlives tells whether a command lives on, as it may, after its lease was taken away.
@@ -177,6 +205,7 @@ func step(s state, a action) (next state, legal bool) {
 	if a.ret < s.floor {
 		return s, false
 	}
+	s = s.forget(a.ends)
 	switch a.kind {
 	case acquire:
 		return acquired(s, a)

@@ -20,6 +20,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"sort"
 	"strings"
@@ -158,14 +159,18 @@ func (h *history) tokensSeen(lease string, terms []tokened) []string {
 }
 
 // seenTakenAway gives what a take-away of unknown outcome can have been, by what the watch saw: one for
-// each time that the lease lost its holder by then, or was deleted. All of it if there was no watch.
-func (h *history) seenTakenAway(a action, deleted bool) []action {
+// each time that the lease lost its holder by then, or was deleted. What the plugin releases has the time
+// at which it did, by its clock. All of it if there was no watch.
+func (h *history) seenTakenAway(a action, r record) []action {
 	if !h.run.Watched {
 		return []action{a}
 	}
 	var seen []action
 	h.each(func(old, v record) {
-		emptied := v.Deleted == deleted && (deleted || v.Holder == "") && old.Holder != ""
+		emptied := v.Deleted == r.Deleted && (r.Deleted || v.Holder == "") && old.Holder != ""
+		if r.Verb == "force-release" {
+			emptied = emptied && r.Call-r.Behind <= v.Renewed && v.Renewed <= r.Return+r.Ahead
+		}
 		if v.Lease == a.lease && emptied && a.call <= v.Time && v.Time <= a.ret+h.run.Lag {
 			one := a
 			one.frees, one.ret = given(old.Holder), min(a.ret, v.Time)
@@ -189,4 +194,18 @@ func (h *history) seenDone(name string, a action) bool {
 		done = done || (inTime && ok && v.Holder == "" && !v.Deleted && given(old.Holder) == name)
 	}
 	return done
+}
+
+// termsSeen is how many terms the watch saw of holders of that name meanwhile.
+func (h *history) termsSeen(name, lease string, from, to int64) int {
+	if !h.run.Watched || len(h.versions[lease]) == 0 {
+		return math.MaxInt
+	}
+	seen := map[term]bool{}
+	for _, v := range h.versions[lease] {
+		if from <= v.Time && v.Time <= to+h.run.Lag && strings.TrimPrefix(given(v.Holder), administrator) == name {
+			seen[v.term()] = true
+		}
+	}
+	return len(seen)
 }
