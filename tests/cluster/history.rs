@@ -776,7 +776,8 @@ impl<'a> Round<'a> {
             (invocation.way, invocation.disturbance) = (&steady, Disturbance::None);
             (invocation.seconds, invocation.beats) = (1, 500);
             if verb == "hold" {
-                let killed = Disturbance::Signal(Signal::SIGKILL, Duration::from_secs(1));
+                // Soon after a renewal, which the next who waits has seen.
+                let killed = Disturbance::Signal(Signal::SIGKILL, Duration::from_millis(2400));
                 (invocation.seconds, invocation.disturbance) = (3, killed);
             }
             self.invoke(0, &invocation);
@@ -796,14 +797,17 @@ impl<'a> Round<'a> {
                     self.invoke(0, &invocation);
                 }
                 let verb = if namespace == PLAIN { "hold" } else { "acquire" };
-                if attempt == 0 {
-                    // However little else there was, something expires.
-                    abandon(verb, lease);
-                }
                 let mut invocation = self.by_hand(verb, vec![lease], self.name(0), &mut Random(0));
                 (invocation.way, invocation.disturbance) = (&steady, Disturbance::None);
                 (invocation.wait, invocation.beats) = (Some(12), 2);
-                let code = self.invoke(0, &invocation);
+                let code = thread::scope(|scope| {
+                    if attempt == 0 {
+                        // However little else there was, something expires.
+                        scope.spawn(|| abandon(verb, lease));
+                        thread::sleep(Duration::from_millis(500));
+                    }
+                    self.invoke(0, &invocation)
+                });
                 if code == if verb == "hold" { OWN_CODE } else { 0 } {
                     return Ok((lease.to_owned(), invocation.holder));
                 }
