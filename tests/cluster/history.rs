@@ -533,7 +533,10 @@ impl<'a> Round<'a> {
                 let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap();
                 return (code, done.join(" "));
             }
-            if let Some((_, which, signal)) = plan.pop_if(|(after, ..)| began.elapsed() >= *after) {
+            // There are guards only while there is a command.
+            let guarded = |which: &[&str]| which == ["plugin"] || guard(process, "watchdog").is_some();
+            let due = plan.pop_if(|(after, which, _)| began.elapsed() >= *after && guarded(which));
+            if let Some((_, which, signal)) = due {
                 done.push(signal_all(which, signal));
             }
             if eviction.take_if(|after| began.elapsed() >= *after).is_some() {
@@ -718,7 +721,7 @@ impl<'a> Round<'a> {
             42..50 => Disturbance::Evict(random.millis(500, 2500)),
             50..57 => {
                 let guards = *random.of(&GUARDS);
-                Disturbance::KillGuards(guards, random.millis(300, 4000))
+                Disturbance::KillGuards(guards, random.millis(300, 2500))
             }
             57..60 => Disturbance::StopWatchdog(random.millis(300, 3000), random.millis(1000, 6000)),
             _ => Disturbance::None,
