@@ -8,11 +8,15 @@ fn main() -> ExitCode {
     let typed = std::env::args_os();
     #[cfg(unix)]
     {
-        use kubectl_lease::session::{exec, leash, watchdog};
+        use kubectl_lease::{
+            cluster::detached,
+            session::{exec, leash, watchdog},
+        };
         match std::env::args_os().nth(1) {
             Some(word) if word == leash::SUBCOMMAND => return leash::run(typed.skip(2)),
             Some(word) if word == watchdog::SUBCOMMAND => return watchdog::run(typed.skip(2)),
             Some(word) if word == exec::SUBCOMMAND => return exec::run(typed.skip(2)),
+            Some(word) if word == detached::SUBCOMMAND => return detached::run(typed.skip(2)),
             _ => {}
         }
     }

@@ -60,7 +60,12 @@ pub async fn under(
 ) -> Result<ExitCode> {
     use crate::session::child::{self, Ended};
     let ended = match interrupts::none_so_far().await {
-        Ok(()) => child::run(cluster, held, schedule, command, |warning| printer.warn(warning)).await,
+        Ok(()) => {
+            cluster.share_terminal(false);
+            let ended = child::run(cluster, held, schedule, command, |warning| printer.warn(warning)).await;
+            cluster.share_terminal(true);
+            ended
+        }
         Err(interruption) => Err(interruption),
     };
     interrupts::forget();
