@@ -16,6 +16,7 @@ fn main() -> ExitCode {
             Some(word) if word == leash::SUBCOMMAND => return leash::run(typed.skip(2)),
             Some(word) if word == watchdog::SUBCOMMAND => return watchdog::run(typed.skip(2)),
             Some(word) if word == exec::SUBCOMMAND => return exec::run(typed.skip(2)),
+            Some(word) if word == exec::DIE => return exec::die(typed.skip(2)),
             Some(word) if word == detached::SUBCOMMAND => return detached::run(typed.skip(2)),
             _ => {}
         }
@@ -40,5 +41,9 @@ fn main() -> ExitCode {
         printer.error(&error);
         error.exit_code()
     });
+    #[cfg(unix)]
+    if let kubectl_lease::ExitCode::Killed(signal) = exit {
+        kubectl_lease::session::exec::die_of(signal);
+    }
     ExitCode::from(exit.code())
 }

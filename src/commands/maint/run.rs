@@ -82,6 +82,7 @@ pub async fn under(
     release(held, cluster, printer).await;
     match ended? {
         Ended::Code(code) => Ok(ExitCode::Child(code)),
+        Ended::Interrupted(signal) => Ok(ExitCode::Killed(signal)),
         Ended::NotStarted(code, why) => {
             let program =
                 command.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
