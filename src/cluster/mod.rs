@@ -8,6 +8,8 @@ mod api;
 pub mod candidates;
 pub mod config;
 mod credential;
+#[cfg(unix)]
+pub mod detached;
 pub mod leases;
 pub mod nodes;
 mod object;
@@ -129,6 +131,13 @@ impl Cluster {
             warnings: Mutex::default(),
             oddities,
         })
+    }
+
+    /// Whether a credential plugin may use the terminal: not while it is a command's.
+    pub fn share_terminal(&self, may: bool) {
+        if let Some(credential) = &self.credential {
+            credential.share_terminal(may);
+        }
     }
 
     /// The namespace to work in where none was named.

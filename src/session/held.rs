@@ -220,6 +220,7 @@ impl Held {
         let ours = self.lease();
         let mut lease = ours.clone();
         let mut unanswered: Vec<Record> = Vec::new();
+        let mut last = None;
         for _ in 0..ATTEMPTS {
             // A release of ours without an answer, done after all, is what we wanted.
             if unanswered.iter().any(|record| record.is_in(&lease.value.spec)) {
@@ -249,13 +250,19 @@ impl Held {
             } else if !failure.is_conflict() {
                 return Err(failure);
             }
+            last = Some(failure);
             match self.read_again(cluster).await? {
                 Some(now) => lease = now,
                 None => return Ok(Released::NotOurs),
             }
         }
-        Err(Error::LostRace {
-            message: format!("gave up releasing '{}' after {ATTEMPTS} write conflicts", self.at.name),
+        Err(self.given_up("releasing", last))
+    }
+
+    /// After so many attempts, of which the last failed like this.
+    fn given_up(&self, doing: &str, last: Option<Error>) -> Error {
+        last.filter(|error| !error.is_conflict()).unwrap_or_else(|| Error::LostRace {
+            message: format!("gave up {doing} '{}' after {ATTEMPTS} write conflicts", self.at.name),
         })
     }
 
@@ -275,6 +282,7 @@ impl Held {
     /// If it is not ours any more.
     pub async fn renew(&self, cluster: &Cluster, seconds: i32) -> Result<()> {
         let lost = || Error::LostRace { message: format!("'{}' was lost before it was used", self.at.name) };
+        let mut failure = None;
         for _ in 0..ATTEMPTS {
             let (lease, sent) = (self.lease(), BootInstant::now());
             let record = self.renewal(seconds, cluster.server_time(), sent);
@@ -284,7 +292,7 @@ impl Held {
                     return Ok(());
                 }
                 Err(error) if error.is_not_found() => return Err(lost()),
-                Err(error) if error.is_conflict() || error.is_unclear() => {}
+                Err(error) if error.is_conflict() || error.is_unclear() => failure = Some(error),
                 Err(error) => return Err(error),
             }
             match self.read_again(cluster).await? {
@@ -292,9 +300,7 @@ impl Held {
                 _ => return Err(lost()),
             }
         }
-        Err(Error::LostRace {
-            message: format!("gave up renewing '{}' after {ATTEMPTS} write conflicts", self.at.name),
-        })
+        Err(self.given_up("renewing", failure))
     }
 
     /// Makes the lease go with this node, and nothing else.

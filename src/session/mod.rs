@@ -22,6 +22,8 @@ pub mod leash;
 #[cfg(unix)]
 mod processes;
 #[cfg(unix)]
+mod terminal;
+#[cfg(unix)]
 pub mod watchdog;
 
 pub use claim::{Claim, Took, Waiting, within};

@@ -27,6 +27,8 @@ mod pods;
 #[cfg(target_os = "linux")]
 mod process;
 mod served;
+#[cfg(target_os = "linux")]
+mod signals;
 mod watch;
 
 use std::sync::OnceLock;

@@ -354,7 +354,8 @@ fn a_signal_that_the_service_manager_sends_to_every_process_comes_once() {
     };
     let name = name();
     let script = "trap 'echo term' TERM; echo $$; while :; do sleep 0.02; done";
-    let running = plugin().start(&["hold", &name, "-n", "default", "--", "sh", "-c", script]);
+    let args = [BINARY, "hold", &name, "-n", "default", "--", "sh", "-c", script];
+    let running = plugin().start_by("setsid", &args);
     let command = printed(&running, 1)[0];
     let (id, leash, dog) = (running.id(), running.leash(), running.watchdog());
     // How long it took.

@@ -60,7 +60,12 @@ pub async fn under(
 ) -> Result<ExitCode> {
     use crate::session::child::{self, Ended};
     let ended = match interrupts::none_so_far().await {
-        Ok(()) => child::run(cluster, held, schedule, command, |warning| printer.warn(warning)).await,
+        Ok(()) => {
+            cluster.share_terminal(false);
+            let ended = child::run(cluster, held, schedule, command, |warning| printer.warn(warning)).await;
+            cluster.share_terminal(true);
+            ended
+        }
         Err(interruption) => Err(interruption),
     };
     interrupts::forget();
@@ -77,6 +82,7 @@ pub async fn under(
     release(held, cluster, printer).await;
     match ended? {
         Ended::Code(code) => Ok(ExitCode::Child(code)),
+        Ended::Interrupted(signal) => Ok(ExitCode::Killed(signal)),
         Ended::NotStarted(code, why) => {
             let program =
                 command.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
