@@ -246,7 +246,10 @@ fn in_the_way(obstacle: &Obstacle, lease: Option<&Lease>, now: ServerTime) -> St
         }
         Obstacle::OtherReason { reason, since } => {
             let since = since.map_or_else(String::new, |time| format!(" since {time:.0}"));
-            format!("held by you{since} for another reason: {reason}")
+            match reason {
+                Some(reason) => format!("held by you{since} for another reason: {reason}"),
+                None => format!("held by you{since} for no reason that was given"),
+            }
         }
         Obstacle::Medik8s { holder } => {
             format!("held by medik8s ('{holder}', in {})", maintenance::MEDIK8S_NAMESPACE)
