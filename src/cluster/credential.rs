@@ -139,9 +139,13 @@ impl TokenSource {
         Ok(())
     }
 
-    /// After a 401: whether there is another token to offer.
-    pub(super) async fn renew(&self) -> Result<bool> {
+    /// After a 401 to a request that carried `used`: whether there is another token to offer. Of several
+    /// requests that were refused at once, the first has got it for all.
+    pub(super) async fn renew(&self, used: Option<&HeaderValue>) -> Result<bool> {
         let mut token = self.token.lock().await;
+        if used.is_some_and(|used| *used != token.header) {
+            return Ok(true);
+        }
         let Some(fresh) = self.fresh().await? else { return Ok(false) };
         let differs = fresh.header != token.header;
         *token = fresh;

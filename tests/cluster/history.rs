@@ -631,10 +631,14 @@ impl<'a> Round<'a> {
             nodes.sort_unstable();
             nodes.dedup();
         }
+        // Who waits for several has those that it has as a process of its own: to others of its name, and
+        // to itself if it was killed, they are another's.
+        let gathers = nodes.len() > 1;
         let run = |verb, random: &mut Random| {
             let mut invocation = self.by_hand(verb, nodes.clone(), holder.clone(), random);
             (invocation.admin, invocation.seconds) = (admin, if admin { 1 } else { invocation.seconds });
             if verb == "acquire"
+                && !(gathers && holder == SHARED[0])
                 && random.percent(if !invocation.way.sees {
                     5
                 } else if admin {
@@ -663,13 +667,14 @@ impl<'a> Round<'a> {
             }
             return;
         }
-        if code == 4 || (code != 0 && random.percent(50)) {
+        if code == 4 || (code != 0 && (gathers || random.percent(50))) {
             return;
         }
         for _ in 0..random.below(4) {
             thread::sleep(random.millis(0, 2000));
             let verb = random.of(&["renew", "renew", "acquire"]);
-            if run(verb, random) == 4 {
+            let code = run(verb, random);
+            if code == 4 || (code != 0 && gathers) {
                 return;
             }
         }

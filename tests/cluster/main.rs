@@ -14,6 +14,7 @@ mod plugin;
 mod apiservers;
 mod candidates;
 mod connection;
+mod contention;
 mod doctor;
 mod edges;
 mod guard;

@@ -29,6 +29,8 @@ pub enum Fault {
     None,
     /// Answer with this status, and do not pass it on.
     Refuse(u16),
+    /// Answer with 429 and ask for so many seconds of patience, and do not pass it on.
+    Busy(u64),
     /// Pass it on, and close the connection instead of answering.
     CutAfter,
     /// Close the connection without passing it on.
@@ -205,12 +207,17 @@ fn serve(
         };
         match fault {
             Fault::CutBefore => return,
-            Fault::Refuse(status) => {
+            Fault::Refuse(_) | Fault::Busy(_) => {
+                let (status, more) = match fault {
+                    Fault::Busy(seconds) => (429, format!("retry-after: {seconds}\r\n")),
+                    Fault::Refuse(status) => (status, String::new()),
+                    _ => unreachable!(),
+                };
                 let text = format!(
                     r#"{{"kind":"Status","code":{status},"reason":"Injected","message":"injected {status}"}}"#
                 );
                 let head = format!(
-                    "HTTP/1.1 {status} X\r\ndate: {}\r\ncontent-length: {}\r\n\r\n{text}",
+                    "HTTP/1.1 {status} X\r\ndate: {}\r\n{more}content-length: {}\r\n\r\n{text}",
                     date(),
                     text.len()
                 );

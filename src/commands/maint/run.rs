@@ -1,6 +1,6 @@
 use std::{ffi::OsString, time::Duration};
 
-use super::{claims, replaces, take_all, targets, tell_remarks, terms, who};
+use super::{Target, claims, replaces, take_all, targets, tell_remarks, terms, who};
 use crate::{
     cli::{self, Run},
     cluster::{Cluster, single::Writing},
@@ -18,8 +18,17 @@ use crate::{
 
 pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
     let (who, targets) =
-        tokio::try_join!(who(&args.identity, false, cluster), targets(&args.nodes, cluster))?;
+        tokio::try_join!(who(&args.identity, args.admin, cluster), targets(&args.nodes, cluster))?;
     tell_remarks(cluster, printer);
+    let administrator = who.administrator().identity();
+    let is_own =
+        |target: &&Target| target.lease.as_ref().is_some_and(|it| it.value.holder() == administrator);
+    if let Some(target) = targets.iter().find(is_own).filter(|_| !args.admin && args.wait.wait.is_none()) {
+        return Err(Error::Held {
+            message: format!("{} is held by you as an administrator", target.node.name),
+            hint: Some("--admin goes on from it, and gives it back afterwards".into()),
+        });
+    }
     let mut terms = process_terms(who, args.reason.clone(), &args.taking);
     terms.replaces = replaces(args.yes, true, &targets, &terms, cluster)?;
     let seconds = i32::try_from(args.duration.as_secs()).unwrap_or(i32::MAX);
@@ -30,9 +39,9 @@ pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result
 }
 
 /// For a process that runs under a maintenance lease: its holder is its own, and it goes on from what
-/// a command of the same user took before.
+/// a command of the same user took before, for an administrator also from what is held as such.
 pub fn process_terms(who: Who, reason: Option<String>, taking: &cli::Taking) -> Terms {
-    let own = who.unique(&term());
+    let own = who.plain().unique(&term());
     Terms { adopts: Some(who), ..terms(own, Rule::Process, reason, taking) }
 }
 
