@@ -256,8 +256,8 @@ struct Guard {
 impl Guard {
     fn start(script: &str) -> Self {
         use std::io::{BufRead as _, BufReader};
-        let mut leash = Command::new("sh")
-            .args(["-c", "exec \"$0\" __leash 3 4 3 $PPID 3<&0 4>&1 </dev/null >/dev/null", BINARY])
+        let mut leash = Command::new("setsid")
+            .args(["sh", "-c", "exec \"$0\" __leash 3 4 3 $PPID 3<&0 4>&1 </dev/null >/dev/null", BINARY])
             .envs([("KUBECTL_LEASE_COMMAND_0", "sh"), ("KUBECTL_LEASE_COMMAND_1", "-c")])
             .env("KUBECTL_LEASE_COMMAND_2", script)
             .stdin(std::process::Stdio::piped())

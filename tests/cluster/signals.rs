@@ -3,6 +3,7 @@
 
 use std::{
     fs,
+    io::BufReader,
     os::unix::fs::PermissionsExt as _,
     path::PathBuf,
     process::Command,
@@ -153,26 +154,39 @@ fn a_watchdog_that_is_stopped_ends_everything_when_the_plugin_is_killed() {
 /// A debugger keeps it stopped: it is done without.
 #[test]
 fn a_watchdog_that_stays_stopped_is_killed_when_the_plugin_was() {
+    const DEBUGGER: &str = "import ctypes, os, sys\n\
+        ptrace, process = ctypes.CDLL(None).ptrace, int(sys.argv[1])\n\
+        ptrace.argtypes = [ctypes.c_long] * 4\n\
+        SEIZE, INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000\n\
+        assert ptrace(SEIZE, process, 0, 0) == 0 and ptrace(INTERRUPT, process, 0, 0) == 0\n\
+        print('stopped', flush=True)\n\
+        while os.WIFSTOPPED(os.waitpid(process, WALL)[1]): pass\n";
     let name = name();
     let running = plugin().start(&hold(&name, &["sh", "-c", FAMILY]));
     let family = printed(&running, 3);
     let others = [running.watchdog(), running.leash()];
-    let over = Arc::new(AtomicBool::new(false));
-    let (end, dog) = (Arc::clone(&over), nix::unistd::Pid::from_raw(i32::try_from(others[0]).unwrap()));
-    let debugger = std::thread::spawn(move || {
-        while !end.load(Ordering::SeqCst) {
-            let _ = nix::sys::signal::kill(dog, nix::sys::signal::Signal::SIGSTOP);
-        }
-    });
+    let mut debugger = Command::new("python3")
+        .args(["-c", DEBUGGER, &others[0].to_string()])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut BufReader::new(debugger.stdout.take().unwrap()), &mut line).unwrap();
+    if line.is_empty() {
+        eprintln!("skipped: it takes the right to trace processes");
+        debugger.wait().unwrap();
+        return;
+    }
     running.signal("-KILL");
     let begun = Instant::now();
     while others.iter().chain(&family).any(|process| runs(*process)) && begun.elapsed() < SOON {
         std::thread::sleep(Duration::from_millis(10));
     }
-    over.store(true, Ordering::SeqCst);
-    debugger.join().unwrap();
-    all_gone(&family, Duration::ZERO);
-    all_gone(&others, Duration::ZERO);
+    let in_time = begun.elapsed() < SOON;
+    debugger.kill().unwrap();
+    debugger.wait().unwrap();
+    all_gone(&[&family[..], &others].concat(), SOON);
+    assert!(in_time);
 }
 
 /// Of whose processes the plugin is one: it knows them by name or number, as no service manager does.
@@ -440,22 +454,72 @@ fn the_terminal_is_given_back_when_the_watchdog_is_killed() {
     leave(&mut shell, &mut keyboard);
 }
 
-/// Leash and watchdog without a plugin; what they report.
-fn guard(variables: &[(&str, &str)]) -> Vec<String> {
-    let output = Command::new("sh")
-        .args(["-c", "exec \"$0\" __leash 3 4 1 $PPID 3<&0 4>&1 </dev/null >/dev/null", BINARY])
-        .env("KUBECTL_LEASE_COMMAND_0", "true")
-        .envs(variables.iter().copied())
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap()
-        .wait_with_output()
-        .unwrap();
-    let [stdout, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
-    assert!(!stderr.contains("panicked"), "{stderr}");
-    stdout.lines().map(str::to_owned).collect()
+/// Leash and watchdog without a plugin: this test gives the orders. In a session of their own, as what a
+/// service manager starts.
+struct Guard {
+    leash: std::process::Child,
+    orders: std::process::ChildStdin,
+    reports: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Guard {
+    fn start(script: &str, variables: &[(&str, &str)]) -> Self {
+        use std::io::BufRead as _;
+        let mut leash = Command::new("setsid")
+            .args(["sh", "-c", "exec \"$0\" __leash 3 4 3 $PPID 3<&0 4>&1 </dev/null >/dev/null", BINARY])
+            .envs([("KUBECTL_LEASE_COMMAND_0", "sh"), ("KUBECTL_LEASE_COMMAND_1", "-c")])
+            .env("KUBECTL_LEASE_COMMAND_2", script)
+            .envs(variables.iter().copied())
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let orders = leash.stdin.take().unwrap();
+        let reports = BufReader::new(leash.stdout.take().unwrap()).lines();
+        Self { leash, orders, reports }
+    }
+
+    fn order(&mut self, order: &str) {
+        use std::io::Write as _;
+        writeln!(self.orders, "{order}").unwrap();
+    }
+
+    /// The number that is reported next.
+    #[track_caller]
+    fn reported(&mut self, word: &str) -> u32 {
+        let report = self.reports.next().unwrap().unwrap();
+        report.strip_prefix(word).unwrap_or_else(|| panic!("{report}")).trim().parse().unwrap()
+    }
+}
+
+/// By this process, from which it descends.
+#[test]
+fn a_signal_to_every_process_may_come_to_the_watchdog_after_the_plugin_has_passed_it_on() {
+    use nix::{
+        sys::signal::{Signal, kill},
+        unistd::Pid,
+    };
+    let (ready, told) = (file(), file());
+    let script = format!(
+        "trap 'echo term >>{}' TERM; touch {}; while :; do sleep 0.02; done",
+        told.display(),
+        ready.display()
+    );
+    let mut guard = Guard::start(&script, &[]);
+    let now = kubectl_lease::clock::BootInstant::now().to_millis();
+    guard.order(&format!("valid {} {}", now + 20_000, now + 21_000));
+    let dog = guard.reported("watching");
+    guard.reported("started");
+    wait_for("it runs", SOON, || ready.exists(), String::new);
+    guard.order("signal 15");
+    std::thread::sleep(Duration::from_millis(20));
+    kill(Pid::from_raw(i32::try_from(dog).unwrap()), Signal::SIGTERM).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(!told.exists(), "the command, which has it too, gets it twice");
+    guard.order("signal 15");
+    wait_for("the next one is passed on", SOON, || told.exists(), String::new);
+    drop(guard.orders);
+    guard.leash.wait().unwrap();
 }
 
 /// The stack of a thread is more than there is, so that none can be started.
@@ -470,8 +534,10 @@ fn where_no_thread_can_be_started_nothing_is_run_and_the_lease_is_released() {
     assert_ne!(spec(&name), Value::Null, "it was not even taken");
     assert_eq!(holder(&name), "");
 
-    let reports = guard(&[STACK]);
-    assert!(reports.last().unwrap().starts_with("failed 126 "), "{reports:?}");
+    let mut guard = Guard::start("exit 0", &[STACK]);
+    let report = guard.reports.by_ref().map(Result::unwrap).find(|report| !report.starts_with("watching"));
+    assert!(report.as_ref().is_some_and(|report| report.starts_with("failed 126 ")), "{report:?}");
+    assert!(guard.leash.wait().unwrap().success());
 }
 
 /// A user who can start processes of root's, as with sudo.
