@@ -581,7 +581,10 @@ fn what_one_holds_as_an_administrator_is_adopted_as_such_and_given_back() {
     plugin().run(&["maint", "acquire", &node, "--holder", "ann", "--admin", "-r", "disk"]).expect(0);
     let before = lease(&node);
     let script = "echo $KUBECTL_LEASE_HOLDER";
-    plugin().run(&["maint", "run", &node, "--holder", "ann", "--", "true"]).expect(4).says("hint: --admin");
+    plugin()
+        .run(&["maint", "run", &node, "--holder", "ann", "--", "true"])
+        .expect(4)
+        .says("--admin goes on from it");
     let args = ["maint", "run", &node, "--holder", "ann", "--admin", "--", "sh", "-c", script];
     let run = plugin().run(&args).expect(0);
     assert!(run.stdout.starts_with("kubeadm:ann#"), "{run:?}");

@@ -1,6 +1,6 @@
 use std::{ffi::OsString, time::Duration};
 
-use super::{Target, claims, replaces, take_all, targets, tell_remarks, terms, who};
+use super::{Target, blocked, claims, replaces, take_all, targets, tell_remarks, terms, who};
 use crate::{
     cli::{self, Run},
     cluster::{Cluster, single::Writing},
@@ -8,7 +8,8 @@ use crate::{
     domain::{
         deadline::Schedule,
         holder::Who,
-        taking::{Rule, Terms},
+        maintenance::Standing,
+        taking::{Obstacle, Rule, Terms},
     },
     error::{Error, Result},
     exit::ExitCode,
@@ -20,14 +21,8 @@ pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result
     let (who, targets) =
         tokio::try_join!(who(&args.identity, args.admin, cluster), targets(&args.nodes, cluster))?;
     tell_remarks(cluster, printer);
-    let administrator = who.administrator().identity();
-    let is_own =
-        |target: &&Target| target.lease.as_ref().is_some_and(|it| it.value.holder() == administrator);
-    if let Some(target) = targets.iter().find(is_own).filter(|_| !args.admin && args.wait.wait.is_none()) {
-        return Err(Error::Held {
-            message: format!("{} is held by you as an administrator", target.node.name),
-            hint: Some("--admin goes on from it, and gives it back afterwards".into()),
-        });
+    if !args.admin && args.wait.wait.is_none() {
+        targets.iter().try_for_each(|target| check_administrators(target, &who, cluster))?;
     }
     let mut terms = process_terms(who, args.reason.clone(), &args.taking);
     terms.replaces = replaces(args.yes, true, &targets, &terms, cluster)?;
@@ -36,6 +31,20 @@ pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result
     let taken = take_all(&claims, &args.wait, cluster, printer).await?;
     let held: Vec<Held> = taken.into_iter().map(|(held, _)| held).collect();
     under(&held, Schedule::new(args.duration), &args.command, cluster, printer).await
+}
+
+/// A lease that one holds oneself as an administrator is in the way, too.
+fn check_administrators(target: &Target, who: &Who, cluster: &Cluster) -> Result<()> {
+    let Some(lease) = target.lease.as_ref().map(|lease| &*lease.value) else { return Ok(()) };
+    if lease.holder() != who.administrator().identity() {
+        return Ok(());
+    }
+    let obstacle = Obstacle::Standing(Standing::Admin { holder: lease.holder().to_owned() });
+    let mut error = blocked(&target.node.name, &obstacle, Some(lease), cluster.server_time());
+    if let Error::Held { hint, .. } = &mut error {
+        *hint = Some("that is you: --admin goes on from it, and gives it back afterwards".into());
+    }
+    Err(error)
 }
 
 /// For a process that runs under a maintenance lease: its holder is its own, and it goes on from what
