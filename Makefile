@@ -47,8 +47,9 @@ test-mutations: ## Break the protocol on purpose, one way at a time: a test has 
 bench: ## Time and memory beside kubectl and curl, as ratios
 	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" $(CARGO) bench --locked --bench compare
 
-lint: ## Formatting and clippy
+lint: ## Formatting, clippy, and whether the patches of test-mutations still apply
 	@$(CARGO) fmt --check
+	@tests/mutations/run --check
 	@$(CARGO) clippy --locked --all-targets -- -D warnings
 
 # For another target than this machine's own: make release TARGET=x86_64-unknown-linux-musl

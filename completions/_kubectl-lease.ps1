@@ -536,6 +536,7 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-lease' -ScriptBlock {
             [CompletionResult]::new('--proxy-url', '--proxy-url', [CompletionResultType]::ParameterName, 'The proxy to go through')
             [CompletionResult]::new('--disable-compression', '--disable-compression', [CompletionResultType]::ParameterName, 'Ask for uncompressed answers')
             [CompletionResult]::new('--all', '--all', [CompletionResultType]::ParameterName, 'All nodes')
+            [CompletionResult]::new('--admin', '--admin', [CompletionResultType]::ParameterName, 'Also go on from leases that you hold as an administrator, and give them back afterwards')
             [CompletionResult]::new('-y', '-y', [CompletionResultType]::ParameterName, 'Skip confirmation: replace the reason of a lease that you hold already')
             [CompletionResult]::new('--yes', '--yes', [CompletionResultType]::ParameterName, 'Skip confirmation: replace the reason of a lease that you hold already')
             [CompletionResult]::new('--take-malformed', '--take-malformed', [CompletionResultType]::ParameterName, 'Take a lease whose fields cannot be judged: a holder without renewTime or duration')

@@ -3770,7 +3770,7 @@ _kubectl__lease() {
             return 0
             ;;
         kubectl__lease__subcmd__maint__subcmd__run)
-            opts="-l -d -r -y -n -s -h --selector --all --duration --reason --wait --holder --yes --take-malformed --ignore-medik8s --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help"
+            opts="-l -d -r -y -n -s -h --selector --all --duration --reason --wait --holder --admin --yes --take-malformed --ignore-medik8s --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -502,6 +502,7 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and _
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l all -d 'All nodes'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l admin -d 'Also go on from leases that you hold as an administrator, and give them back afterwards'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -s y -l yes -d 'Skip confirmation: replace the reason of a lease that you hold already'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l take-malformed -d 'Take a lease whose fields cannot be judged: a holder without renewTime or duration'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l ignore-medik8s -d 'Take a node that medik8s is working on'

@@ -779,6 +779,10 @@ pub struct Run {
     #[command(flatten)]
     pub identity: Identity,
 
+    /// Also go on from leases that you hold as an administrator, and give them back afterwards
+    #[arg(long)]
+    pub admin: bool,
+
     /// Skip confirmation: replace the reason of a lease that you hold already
     #[arg(short, long, alias = "confirm")]
     pub yes: bool,

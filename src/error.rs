@@ -227,6 +227,15 @@ impl Error {
         }
     }
 
+    /// How long to wait before the next attempt: as long as the server asks for, within reason.
+    pub fn pause(&self, otherwise: Duration) -> Duration {
+        const LONGEST: Duration = Duration::from_secs(5);
+        match self {
+            Self::Api { retry_after: Some(after), .. } => (*after).min(LONGEST),
+            _ => otherwise,
+        }
+    }
+
     /// Whether there is nothing to tell: the user pressed Ctrl-C, or the reader closed the pipe.
     pub fn is_silent(&self) -> bool {
         matches!(self, Self::Interrupted) || self.exit_code() == ExitCode::Done

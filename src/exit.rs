@@ -29,6 +29,8 @@ pub enum ExitCode {
     Interrupted,
     /// The code of the command that was run.
     Child(u8),
+    /// The command died of this signal, SIGINT or SIGQUIT from the terminal, and so does this process.
+    Killed(i32),
 }
 
 impl ExitCode {
@@ -63,6 +65,7 @@ impl ExitCode {
             Self::TimedOut => 124, // as timeout(1) does
             Self::Interrupted => 130,
             Self::Child(code) => code,
+            Self::Killed(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(u8::MAX)),
         }
     }
 
@@ -81,7 +84,7 @@ impl ExitCode {
             Self::NotEnded => "a process of the command could not be ended, its lease was not released",
             Self::TimedOut => "timed out",
             Self::Interrupted => "interrupted",
-            Self::Child(_) => "the command's own",
+            Self::Child(_) | Self::Killed(_) => "the command's own",
         }
     }
 }

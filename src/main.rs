@@ -8,11 +8,16 @@ fn main() -> ExitCode {
     let typed = std::env::args_os();
     #[cfg(unix)]
     {
-        use kubectl_lease::session::{exec, leash, watchdog};
+        use kubectl_lease::{
+            cluster::detached,
+            session::{exec, leash, watchdog},
+        };
         match std::env::args_os().nth(1) {
             Some(word) if word == leash::SUBCOMMAND => return leash::run(typed.skip(2)),
             Some(word) if word == watchdog::SUBCOMMAND => return watchdog::run(typed.skip(2)),
             Some(word) if word == exec::SUBCOMMAND => return exec::run(typed.skip(2)),
+            Some(word) if word == exec::DIE => return exec::die(typed.skip(2)),
+            Some(word) if word == detached::SUBCOMMAND => return detached::run(typed.skip(2)),
             _ => {}
         }
     }
@@ -36,5 +41,9 @@ fn main() -> ExitCode {
         printer.error(&error);
         error.exit_code()
     });
+    #[cfg(unix)]
+    if let kubectl_lease::ExitCode::Killed(signal) = exit {
+        kubectl_lease::session::exec::die_of(signal);
+    }
     ExitCode::from(exit.code())
 }

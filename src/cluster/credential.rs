@@ -10,6 +10,7 @@ use std::{
     io::{self, IsTerminal as _, Read as _},
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -28,6 +29,20 @@ use crate::error::{Error, Result, causes};
 const MARGIN: SignedDuration = SignedDuration::from_secs(10);
 /// A token file is read again after this long, less the margin.
 const REREAD: SignedDuration = SignedDuration::from_secs(60);
+
+/// How long a plugin may take that is run without a terminal: nobody would see that it hangs.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// How a plugin is run.
+#[derive(Clone, Copy)]
+enum Manner {
+    /// It may ask the user something.
+    Openly,
+    /// It has no terminal: that is a command's.
+    Detached,
+    /// It can ask and say nothing, and is ended when the time is over.
+    Unseen(Duration),
+}
 
 /// What a plugin prints.
 #[derive(Deserialize)]
@@ -64,6 +79,7 @@ enum Origin {
 pub(super) struct TokenSource {
     origin: Origin,
     token: Mutex<Token>,
+    detached: AtomicBool,
 }
 
 impl TokenSource {
@@ -85,13 +101,12 @@ impl TokenSource {
         if let Some(file) = file {
             auth.token = None;
             let path = PathBuf::from(file);
-            let token = Mutex::new(read(&path)?);
-            return Ok(Some(Self { origin: Origin::File(path), token }));
+            return Ok(Some(Self::new(Origin::File(path.clone()), read(&path)?)));
         }
         let Some(exec) = exec.filter(|_| auth.token.is_none()) else {
             return Ok(None);
         };
-        let status = run(exec.clone(), limit).await?;
+        let status = run(exec.clone(), limit.map_or(Manner::Openly, Manner::Unseen)).await?;
         if let (Some(certificate), Some(key)) = (&status.client_certificate_data, &status.client_key_data) {
             auth.client_certificate_data = Some(BASE64_STANDARD.encode(certificate));
             auth.client_key_data = Some(BASE64_STANDARD.encode(key).into());
@@ -101,7 +116,15 @@ impl TokenSource {
             return Err(failure(&exec, "it printed neither a token nor a client certificate with its key"));
         }
         let origin = if limit.is_some() { Origin::ExecOnce } else { Origin::Exec(Box::new(exec)) };
-        Ok(token.map(|token| Self { origin, token: Mutex::new(token) }))
+        Ok(token.map(|token| Self::new(origin, token)))
+    }
+
+    fn new(origin: Origin, token: Token) -> Self {
+        Self { origin, token: Mutex::new(token), detached: AtomicBool::new(false) }
+    }
+
+    pub(super) fn share_terminal(&self, may: bool) {
+        self.detached.store(!may, Ordering::SeqCst);
     }
 
     /// Puts the token into a request.
@@ -116,9 +139,13 @@ impl TokenSource {
         Ok(())
     }
 
-    /// After a 401: whether there is another token to offer.
-    pub(super) async fn renew(&self) -> Result<bool> {
+    /// After a 401 to a request that carried `used`: whether there is another token to offer. Of several
+    /// requests that were refused at once, the first has got it for all.
+    pub(super) async fn renew(&self, used: Option<&HeaderValue>) -> Result<bool> {
         let mut token = self.token.lock().await;
+        if used.is_some_and(|used| *used != token.header) {
+            return Ok(true);
+        }
         let Some(fresh) = self.fresh().await? else { return Ok(false) };
         let differs = fresh.header != token.header;
         *token = fresh;
@@ -129,7 +156,9 @@ impl TokenSource {
         match &self.origin {
             Origin::File(path) => read(path).map(Some),
             Origin::Exec(exec) => {
-                let status = run(ExecConfig::clone(exec), None).await?;
+                let detached = self.detached.load(Ordering::SeqCst);
+                let manner = if detached { Manner::Detached } else { Manner::Openly };
+                let status = run(ExecConfig::clone(exec), manner).await?;
                 let token = token(exec, &status)?;
                 token.map(Some).ok_or_else(|| failure(exec, "it printed no token this time"))
             }
@@ -167,21 +196,25 @@ fn token(exec: &ExecConfig, status: &Status) -> Result<Option<Token>> {
 }
 
 /// Runs the plugin on a thread of its own: it may ask the user something and take its time.
-async fn run(exec: ExecConfig, limit: Option<Duration>) -> Result<Status> {
-    tokio::task::spawn_blocking(move || run_blocking(&exec, limit))
+async fn run(exec: ExecConfig, manner: Manner) -> Result<Status> {
+    tokio::task::spawn_blocking(move || run_blocking(&exec, manner))
         .await
         .unwrap_or_else(|error| Err(Error::Credential { message: error.to_string(), hint: None }))
 }
 
-fn run_blocking(exec: &ExecConfig, limit: Option<Duration>) -> Result<Status> {
+fn run_blocking(exec: &ExecConfig, manner: Manner) -> Result<Status> {
     let Some(program) = &exec.command else {
         return Err(failure(exec, "the kubeconfig names no command for it"));
     };
-    let terminal = io::stdin().is_terminal() && limit.is_none();
+    let terminal = io::stdin().is_terminal() && matches!(manner, Manner::Openly);
     let interactive = match exec.interactive_mode {
         Some(ExecInteractiveMode::Never) => false,
         Some(ExecInteractiveMode::Always) if !terminal => {
-            return Err(failure(exec, "it must ask something, and standard input is not a terminal"));
+            let why = match manner {
+                Manner::Detached => "it must ask something, and the terminal is the command's",
+                _ => "it must ask something, and standard input is not a terminal",
+            };
+            return Err(failure(exec, why));
         }
         _ => terminal,
     };
@@ -192,20 +225,31 @@ fn run_blocking(exec: &ExecConfig, limit: Option<Duration>) -> Result<Status> {
     }
     let info = json!({ "apiVersion": version, "kind": "ExecCredential", "spec": spec });
 
-    let mut command = Command::new(program);
+    let mut command = match manner {
+        #[cfg(unix)]
+        Manner::Detached => {
+            super::detached::command(program).map_err(|error| failure(exec, &error.to_string()))?
+        }
+        _ => Command::new(program),
+    };
     command
         .args(exec.args.iter().flatten())
         .env("KUBERNETES_EXEC_INFO", info.to_string())
         .stdin(if interactive { Stdio::inherit() } else { Stdio::null() })
-        .stderr(if limit.is_none() { Stdio::inherit() } else { Stdio::null() });
+        .stderr(if matches!(manner, Manner::Unseen(_)) { Stdio::null() } else { Stdio::inherit() });
     for variable in exec.env.iter().flatten() {
         if let (Some(name), Some(value)) = (variable.get("name"), variable.get("value")) {
             command.env(name, value);
         }
     }
-    let output = match limit {
-        None => command.output().map(|output| (output.status, output.stdout)),
-        Some(limit) => output_within(&mut command, limit),
+    let output = match manner {
+        Manner::Openly => command.output().map(|output| (output.status, output.stdout)),
+        Manner::Detached => output_within(&mut command, LONGEST),
+        Manner::Unseen(limit) => {
+            #[cfg(unix)]
+            std::os::unix::process::CommandExt::process_group(&mut command, 0);
+            output_within(&mut command, limit)
+        }
     };
     let (status, stdout) = output.map_err(|error| failure(exec, &error.to_string()))?;
     if !status.success() {
@@ -223,12 +267,10 @@ fn run_blocking(exec: &ExecConfig, limit: Option<Duration>) -> Result<Status> {
     answer.status.ok_or_else(|| failure(exec, "its output has no status"))
 }
 
-/// What a command prints, which is little, if it ends in time. Otherwise it is ended, with its process
-/// group.
+/// What a command prints, which is little, if it ends in time. Otherwise it is ended, with the process
+/// group that it leads.
 fn output_within(command: &mut Command, limit: Duration) -> io::Result<(ExitStatus, Vec<u8>)> {
     const PAUSE: Duration = Duration::from_millis(5);
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(command, 0);
     let began = Instant::now();
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     while began.elapsed() < limit {

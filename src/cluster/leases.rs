@@ -11,7 +11,7 @@ use super::{
 use crate::{
     domain::{
         lease::{Lease, Metadata},
-        maintenance::{MEDIK8S_NAMESPACE, REASON, Record, medik8s_holder, medik8s_name},
+        maintenance::{MEDIK8S_NAMESPACE, REASON, Record, SUPERSEDED, medik8s_holder, medik8s_name},
     },
     error::{Error, Needs, Result},
 };
@@ -80,6 +80,23 @@ impl Cluster {
             "spec": { "renewTime": micro_time(renewal.renewed), "leaseDurationSeconds": renewal.seconds },
         });
         self.patch(LEASES, at, &patch, &Writing::default()).await
+    }
+
+    /// Makes a new version of a lease as it was last read or written, and changes nothing that it says.
+    pub async fn mark_lease(
+        &self,
+        at: &Address,
+        before: &Lease,
+        now: Timestamp,
+        writing: &Writing,
+    ) -> Result<Object<Lease>> {
+        let patch = json!({
+            "metadata": {
+                "uid": before.metadata.uid, "resourceVersion": before.metadata.resource_version,
+                "annotations": { SUPERSEDED: micro_time(now) },
+            },
+        });
+        self.patch(LEASES, at, &patch, writing).await
     }
 
     /// Makes a lease, as it was last read or written, go with this node and nothing else.

@@ -8,11 +8,14 @@ mod api;
 pub mod candidates;
 pub mod config;
 mod credential;
+#[cfg(unix)]
+pub mod detached;
 pub mod leases;
 pub mod nodes;
 mod object;
 pub mod pods;
 mod proxy;
+mod refusal;
 pub mod served;
 pub mod single;
 mod user;
@@ -40,6 +43,7 @@ pub use self::{
         NODES, PODS, Query, REPLICA_SETS, Resource, STATEFUL_SETS,
     },
     object::{List, Object, Readable},
+    refusal::Refusal,
 };
 use crate::{
     clock::BootInstant,
@@ -134,6 +138,13 @@ impl Cluster {
         })
     }
 
+    /// Whether a credential plugin may use the terminal: not while it is a command's.
+    pub fn share_terminal(&self, may: bool) {
+        if let Some(credential) = &self.credential {
+            credential.share_terminal(may);
+        }
+    }
+
     /// The namespace to work in where none was named.
     pub fn namespace(&self) -> &str {
         &self.namespace
@@ -175,27 +186,36 @@ impl Cluster {
 
     /// Sends a request and reads the whole answer, within the time-out.
     async fn call(&self, request: &Request<Vec<u8>>, needs: &Needs) -> Result<Bytes> {
-        self.persistently(is_read(request), async || {
+        let sending = self.persistently(request, async |request| {
             let response = self.send(request, needs).await?;
             let body = response.into_body().collect().await;
             Ok(body.map_err(|error| self.unreachable(&error))?.to_bytes())
-        })
-        .await
+        });
+        Box::pin(sending).await
     }
 
     /// Sends a request and leaves the body of the answer, a stream without end, to the caller.
     async fn open(&self, request: &Request<Vec<u8>>, needs: &Needs) -> Result<Response<Body>> {
-        self.persistently(is_read(request), async || self.send(request, needs).await).await
+        Box::pin(self.persistently(request, async |request| self.send(request, needs).await)).await
     }
 
-    /// Does something within the time-out, and if it is a read, again where that may help.
-    async fn persistently<T>(&self, read: bool, work: impl AsyncFn() -> Result<T>) -> Result<T> {
-        let attempts = if read { READ_ATTEMPTS } else { 1 };
+    /// Sends a request within the time-out, and if it is a read, again where that may help.
+    async fn persistently<T>(
+        &self,
+        request: &Request<Vec<u8>>,
+        send: impl AsyncFn(Request<Vec<u8>>) -> Result<T>,
+    ) -> Result<T> {
+        let attempts = if is_read(request) { READ_ATTEMPTS } else { 1 };
         let persist = async {
             let mut pause = FIRST_PAUSE;
             let mut attempt = 1;
             loop {
-                let error = match work().await {
+                let mut request = request.clone();
+                if let Some(credential) = &self.credential {
+                    credential.authorise(request.headers_mut()).await?;
+                }
+                let used = request.headers().get(header::AUTHORIZATION).cloned();
+                let error = match send(request).await {
                     Ok(done) => return Ok(done),
                     Err(error) => error,
                 };
@@ -204,7 +224,7 @@ impl Cluster {
                     // A certificate does not get better by asking again.
                     Error::Unreachable { cause, .. } if !cause.contains("certificate") => pause,
                     Error::Unauthenticated { .. } if attempt == 1 => match &self.credential {
-                        Some(credential) if credential.renew().await? => Duration::ZERO,
+                        Some(credential) if credential.renew(used.as_ref()).await? => Duration::ZERO,
                         _ => return Err(error),
                     },
                     _ => return Err(error),
@@ -228,11 +248,7 @@ impl Cluster {
     }
 
     /// Sends a request once. The body of the answer is still to come.
-    async fn send(&self, request: &Request<Vec<u8>>, needs: &Needs) -> Result<Response<Body>> {
-        let mut request = request.clone();
-        if let Some(credential) = &self.credential {
-            credential.authorise(request.headers_mut()).await?;
-        }
+    async fn send(&self, request: Request<Vec<u8>>, needs: &Needs) -> Result<Response<Body>> {
         let sent = self.clock.now();
         let response = self.client.send(request.map(Body::from)).await;
         let response = response.map_err(|error| self.unreachable(&error))?;

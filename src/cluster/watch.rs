@@ -22,13 +22,13 @@ use tokio::{
 };
 
 use super::{
-    Cluster, Query, Readable, Resource,
+    Cluster, Query, Readable, Refusal, Resource,
     object::{Object, Status},
     single::Address,
 };
 use crate::{
     domain::time::ServerTime,
-    error::{Error, Result},
+    error::{Error, Needs, Result},
 };
 
 /// How long that check may take, and the opening of a watch.
@@ -92,6 +92,7 @@ pub async fn follow_closely<S: Copy, T: Readable>(
 ) {
     let mut pause = FIRST_PAUSE;
     let mut first = true;
+    let mut refusal = Refusal::default();
     loop {
         // The list is at least as new as the question, however long the answer takes.
         let asked = cluster.server_time();
@@ -122,8 +123,14 @@ pub async fn follow_closely<S: Copy, T: Readable>(
         let hopeless = matches!(
             failure,
             Error::Forbidden { .. } | Error::Unauthenticated { .. } | Error::Credential { .. }
-        );
+        ) && !refusal.may_pass(&failure);
         if first || hopeless {
+            let failure = match failure {
+                Error::Forbidden { message, needs } if !first => {
+                    Error::Forbidden { message, needs: Needs { verbs: "list,watch", ..needs } }
+                }
+                failure => failure,
+            };
             let _ = events.send((source, Event::Failed(failure))).await;
             return;
         }

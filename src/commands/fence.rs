@@ -78,8 +78,9 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
     tell_remarks(cluster, printer);
     let what = if args.undo { "unfencing" } else { "fencing" };
     let reason = args.reason.as_ref().map_or_else(|| what.to_owned(), |reason| format!("{what}: {reason}"));
-    // What the same user holds already is adopted, kept meanwhile, and given back.
-    let terms = Terms { replaces: Replaces::Any, ..process_terms(who.clone(), Some(reason), &args.taking) };
+    // What the same user holds already, be it as an administrator, is adopted, kept meanwhile, and given back.
+    let terms =
+        Terms { replaces: Replaces::Any, ..process_terms(who.administrator(), Some(reason), &args.taking) };
     let wait = cli::Wait { wait: None };
     let seconds = i32::try_from(DURATION.as_secs()).unwrap_or(i32::MAX);
     let claims = claims(targets, &terms, seconds, &wait, &Writing::default())?;

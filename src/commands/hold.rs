@@ -69,7 +69,7 @@ pub async fn run(args: &Hold, cluster: &Cluster, printer: &mut Printer) -> Resul
         Ok(held) => held,
         Err(error) => {
             // A write may have been done without an answer, or still be under way.
-            undo(&[(claim, None)], cluster, printer).await;
+            undo(&[claim], cluster, printer).await;
             return Err(error);
         }
     };
@@ -96,7 +96,14 @@ async fn take(
     }
     let lease = lease.as_ref().map(|lease| &*lease.value);
     let obstacle = obstacle.unwrap_or(Obstacle::Standing(Standing::Free));
-    if let Obstacle::Standing(Standing::Expired { .. }) = obstacle {
+    let now = cluster.server_time();
+    // One's own is that of another process of the same name, which may have been killed.
+    let looks_expired = match &obstacle {
+        Obstacle::Standing(Standing::Expired { .. }) => true,
+        Obstacle::Standing(ours @ Standing::Ours { until: Some(_), .. }) => !ours.is_valid(now),
+        _ => false,
+    };
+    if looks_expired {
         // It looks expired by its timestamps; that its holder is gone is known when it has not
         // moved for as long as its duration.
         let seconds = lease.and_then(|lease| lease.spec.lease_duration_seconds).unwrap_or(1);

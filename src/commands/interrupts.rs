@@ -60,12 +60,16 @@ fn listen() -> watch::Receiver<u64> {
 
 #[cfg(unix)]
 fn count_signals(count: watch::Sender<u64>) {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut signals: Vec<_> = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()]
-        .into_iter()
-        .filter(|kind| !crate::signals::is_ignored(*kind))
-        .filter_map(|kind| signal(kind).ok())
-        .collect();
+    use tokio::signal::unix::{Signal, SignalKind, signal};
+    let listen = |kinds: &[SignalKind]| -> Vec<Signal> {
+        let heeded = kinds.iter().filter(|kind| !crate::signals::is_ignored(**kind));
+        heeded.filter_map(|kind| signal(*kind).ok()).collect()
+    };
+    let mut signals =
+        listen(&[SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()]);
+    // These are for a command. Before there is one they must not end this process, with leases taken:
+    // what was listened to once does not any more.
+    drop(listen(&[SignalKind::user_defined1(), SignalKind::user_defined2()]));
     tokio::spawn(async move {
         loop {
             std::future::poll_fn(|context| {

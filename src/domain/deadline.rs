@@ -39,6 +39,11 @@ impl Schedule {
         i32::try_from(self.duration.as_secs()).unwrap_or(i32::MAX)
     }
 
+    /// What is left of the duration when the process is ended: by then it has to be gone.
+    pub fn spare(self) -> Duration {
+        self.duration.saturating_sub(self.kill)
+    }
+
     /// How long a process whose lease is lost already may take to end by itself.
     pub fn last_words(self) -> Duration {
         self.kill.saturating_sub(self.terminate).min(Duration::from_secs(2))
@@ -82,6 +87,7 @@ mod tests {
             prop_assert!(schedule.renew < schedule.terminate);
             prop_assert!(schedule.terminate < schedule.kill);
             prop_assert!(schedule.kill < duration);
+            prop_assert!(schedule.kill + schedule.spare() == duration);
             prop_assert!(schedule.terminate + schedule.last_words() <= schedule.kill);
         }
     }

@@ -164,7 +164,8 @@ impl Facts {
         let mut findings = vec![self.server(), self.clock()];
         findings.extend(self.kubeconfig());
         findings.push(self.apiservers());
-        findings.extend(self.clocks.as_ref().map(clocks));
+        let several = self.identities.as_ref().is_ok_and(|(_, all)| *all > 1);
+        findings.extend(self.clocks.as_ref().map(|seen| clocks(seen, several)));
         findings.push(self.elections());
         findings.extend(self.electing());
         findings.extend([self.admission(), self.maintenance(), self.operators()]);
@@ -416,7 +417,7 @@ impl Facts {
     }
 }
 
-fn clocks(clocks: &Seen<Clocks>) -> Finding {
+fn clocks(clocks: &Seen<Clocks>, several: bool) -> Finding {
     let check = "apiserver clocks";
     let clocks = match clocks {
         Ok(clocks) => clocks,
@@ -434,7 +435,9 @@ fn clocks(clocks: &Seen<Clocks>) -> Finding {
         return Finding::warn(check, words.join(", "), hint);
     }
     let Clocks::Measured { clocks: measured, unheard } = clocks else {
-        return Finding::ok(check, "none is seen to be ahead (--clocks measures them)");
+        // One list does not show that the one that was asked is itself ahead of the others.
+        let message = if several { "not compared: --clocks measures them" } else { "there is only one" };
+        return Finding::ok(check, message);
     };
     let hosts = unheard.join(", ");
     let rest = if hosts.is_empty() { hosts.clone() } else { format!("; not renewed meanwhile: {hosts}") };
@@ -580,7 +583,7 @@ mod tests {
             Ok(Clocks::Measured { clocks: clocks(all), unheard })
         };
         for (clocks, level, message) in [
-            (Ok(Clocks::Ahead(Vec::new())), Level::Ok, "none is seen to be ahead (--clocks measures them)"),
+            (Ok(Clocks::Ahead(Vec::new())), Level::Ok, "not compared: --clocks measures them"),
             (
                 Ok(Clocks::Ahead(clocks(&[("cp-1", 2000), ("cp-2", 70_400)]))),
                 Level::Warn,
@@ -612,6 +615,8 @@ mod tests {
                 assert!(hint.contains("through cp-2 a maintenance lease may be taken"), "{hint}");
             }
         }
+        let alone = Facts { identities: Ok((1, 1)), ..well() };
+        assert!(alone.findings().iter().any(|finding| finding.message == "there is only one"));
         let facts = Facts { clocks: None, ..well() };
         assert!(facts.findings().iter().all(|finding| finding.check != "apiserver clocks"));
     }

@@ -69,6 +69,18 @@ impl Who {
         Self { plain: format!("{}#{suffix}", self.plain), admin: self.admin }
     }
 
+    /// The same without the administrator's prefix.
+    #[must_use]
+    pub fn plain(&self) -> Self {
+        Self { plain: self.plain.clone(), admin: false }
+    }
+
+    /// The same as an administrator.
+    #[must_use]
+    pub fn administrator(&self) -> Self {
+        Self { plain: self.plain.clone(), admin: true }
+    }
+
     /// What to write as the holder.
     pub fn identity(&self) -> String {
         if self.admin { self.admin_identity() } else { self.plain.clone() }

@@ -22,6 +22,8 @@ pub const NAMESPACE: &str = "kube-node-maintenance";
 pub const MEDIK8S_NAMESPACE: &str = "medik8s-leases";
 /// Why the holder holds it, in the holder's words.
 pub const REASON: &str = "kubectl-lease.dev/reason";
+/// When a write that may still have been on its way was superseded by a newer version.
+pub const SUPERSEDED: &str = "kubectl-lease.dev/superseded";
 
 /// Allowed for clocks that differ.
 pub const GRACE: SignedDuration = SignedDuration::from_secs(3);
@@ -223,8 +225,12 @@ impl Record {
     /// Whether this record was the last that was written to a lease. Its duration may have been
     /// changed since by who renewed nothing.
     pub fn is_in(&self, spec: &LeaseSpec) -> bool {
+        self.is_term_of(spec) && spec.renew_time.as_ref().is_some_and(|time| time.0 == self.renewed)
+    }
+
+    /// Whether a lease is in the term that this record began or renewed, whoever renewed it last.
+    pub fn is_term_of(&self, spec: &LeaseSpec) -> bool {
         spec.holder_identity.as_deref() == Some(&self.holder)
-            && spec.renew_time.as_ref().is_some_and(|time| time.0 == self.renewed)
             && spec.acquire_time.as_ref().is_some_and(|time| time.0 == self.acquired)
             && spec.lease_transitions.unwrap_or(0) == self.transitions
     }

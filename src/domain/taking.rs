@@ -27,7 +27,8 @@ pub enum Rule {
 pub struct Terms {
     pub who: Who,
     pub rule: Rule,
-    /// A process may go on from the lease that a command of this holder took, and gives it back.
+    /// A process may go on from the lease that a command of this holder took, and gives it back. An
+    /// administrator's stays an administrator's meanwhile.
     pub adopts: Option<Who>,
     pub reason: Option<String>,
     /// Which reasons of a lease that is ours may be replaced by this one.
@@ -45,7 +46,8 @@ pub struct Terms {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Replaces {
     Nothing,
-    These(Vec<String>),
+    /// `None` is a lease that has no reason.
+    These(Vec<Option<String>>),
     Any,
 }
 
@@ -57,9 +59,9 @@ pub enum Obstacle {
     Terminating {
         finalizers: Vec<String>,
     },
-    /// It is ours, for another reason: it may be a colleague's who shares our identity.
+    /// It is ours, for another reason, or without one: it may be a colleague's who shares our identity.
     OtherReason {
-        reason: String,
+        reason: Option<String>,
         since: Option<Timestamp>,
     },
     /// medik8s holds the node.
@@ -99,7 +101,7 @@ impl Terms {
         }
         let may = match (self.rule, &standing) {
             (_, Standing::Free) | (Rule::Command, Standing::Ours { .. }) => true,
-            (_, Standing::Admin { .. }) => false,
+            (_, Standing::Admin { holder }) => self.is_adopted(holder),
             (Rule::Observed, _) => observed,
             (_, Standing::Malformed { .. }) => self.take_malformed,
             (_, Standing::Expired { .. }) => true,
@@ -107,21 +109,48 @@ impl Terms {
             (_, Standing::Held { holder, .. }) => self.is_adopted(holder),
         };
         // What is taken although it is held is ours already.
-        if let Some(reason) = self.other_reason(lease).filter(|_| may && standing.is_valid(now)) {
+        if may && standing.is_valid(now) && self.changes_reason(lease) {
             let since = lease.spec.acquire_time.as_ref().map(|time| time.0);
-            return Err(Obstacle::OtherReason { reason: reason.to_owned(), since });
+            return Err(Obstacle::OtherReason { reason: lease.reason().map(str::to_owned), since });
         }
         if may { Ok(standing) } else { Err(Obstacle::Standing(standing)) }
     }
 
-    fn other_reason<'a>(&self, lease: &'a Lease) -> Option<&'a str> {
-        let (new, old) = (self.reason.as_deref()?, lease.reason()?);
+    /// Whether a lease would get another reason than it has, or one where it has none, and may not.
+    fn changes_reason(&self, lease: &Lease) -> bool {
+        let (Some(new), old) = (self.reason.as_deref(), lease.reason()) else { return false };
         let replaced = match &self.replaces {
             Replaces::Nothing => false,
-            Replaces::These(reasons) => reasons.iter().any(|reason| reason == old),
+            Replaces::These(reasons) => reasons.iter().any(|reason| reason.as_deref() == old),
             Replaces::Any => true,
         };
-        (new != old && !replaced).then_some(old)
+        Some(new) != old && !replaced
+    }
+
+    /// The terms of a process that takes several leases and waits for some of them. Until it has all, it
+    /// holds those that it has under a name of its own: another process of the same holder is told that
+    /// they are held, and not that it holds them too.
+    #[must_use]
+    pub fn gathering(&self, suffix: &str) -> Self {
+        Self {
+            who: self.who.plain().unique(suffix),
+            rule: Rule::Process,
+            adopts: Some(self.who.clone()),
+            shortens: false,
+            ..self.clone()
+        }
+    }
+
+    /// What to write to go on holding under these terms what was gathered, and what `undo` takes back.
+    pub fn gathered(&self, held: &Lease, undo: &Undo, seconds: i32, now: ServerTime) -> Record {
+        let seconds = if self.shortens { seconds } else { undo.lengthened(seconds, now) };
+        let record = Record::new_term(Some(&held.spec), &self.who, seconds, now);
+        let acquired = match undo {
+            // It was ours all the time.
+            Undo::PutBack { record, .. } if record.holder == self.who.identity() => Some(record.acquired),
+            _ => held.spec.acquire_time.as_ref().map(|time| time.0),
+        };
+        Record { acquired: acquired.unwrap_or(record.acquired), ..record }
     }
 
     fn is_adopted(&self, holder: &str) -> bool {
@@ -131,9 +160,14 @@ impl Terms {
     /// What to write to take a lease that may be taken.
     pub fn record(&self, before: Option<&Lease>, seconds: i32, now: ServerTime) -> Record {
         let seconds = if self.shortens { seconds } else { self.undo(before, now).lengthened(seconds, now) };
+        let adopted = before.map(Lease::holder).filter(|holder| self.is_adopted(holder));
         let before = before.map(|lease| &lease.spec);
         match self.rule {
             Rule::Command => Record::acquisition(before, &self.who, seconds, now),
+            // If this process is killed, it is still held until it is released.
+            Rule::Process if adopted.is_some_and(holder::is_reserved) => {
+                Record::new_term(before, &self.who.administrator(), seconds, now)
+            }
             Rule::Process | Rule::Observed => Record::new_term(before, &self.who, seconds, now),
         }
     }
@@ -289,7 +323,7 @@ mod tests {
             let replaces = if any { Replaces::Any } else { Replaces::Nothing };
             judged(Rule::Command, new, &replaces, old, renewed)
         };
-        let these = |reason: &str| Replaces::These(vec![reason.to_owned()]);
+        let these = |reason: &str| Replaces::These(vec![Some(reason.to_owned())]);
         assert!(judged(Rule::Command, Some("reboot"), &these("disk"), Some("disk"), 0).is_ok());
         assert!(judged(Rule::Command, Some("reboot"), &these("other"), Some("disk"), 0).is_err());
         // A lease that would be adopted is as much a colleague's.
@@ -297,13 +331,19 @@ mod tests {
         assert!(judged(Rule::Process, None, &Replaces::Nothing, Some("disk"), 0).is_ok());
         assert_eq!(
             judge(Some("reboot"), false, Some("disk"), 0),
-            Err(Obstacle::OtherReason { reason: "disk".into(), since: Some(at(-500)) })
+            Err(Obstacle::OtherReason { reason: Some("disk".into()), since: Some(at(-500)) })
         );
         assert!(judge(Some("reboot"), true, Some("disk"), 0).is_ok());
         assert!(judge(Some("disk"), false, Some("disk"), 0).is_ok());
         assert!(judge(None, false, Some("disk"), 0).is_ok());
-        assert!(judge(Some("reboot"), false, None, 0).is_ok());
+        let unsaid = Err(Obstacle::OtherReason { reason: None, since: Some(at(-500)) });
+        assert_eq!(judge(Some("reboot"), false, None, 0), unsaid, "its holder had none to say");
+        assert!(judge(Some("reboot"), true, None, 0).is_ok());
+        assert!(judged(Rule::Command, Some("reboot"), &Replaces::These(vec![None]), None, 0).is_ok());
+        assert!(judged(Rule::Command, Some("reboot"), &these("disk"), None, 0).is_err());
+        assert!(judge(None, false, None, 0).is_ok());
         assert!(judge(Some("reboot"), false, Some("disk"), 64).is_ok(), "its time is over");
+        assert!(judge(Some("reboot"), false, None, 64).is_ok());
     }
 
     #[test]
@@ -326,6 +366,47 @@ mod tests {
         let mut timeless = lease("kubeadm:me@host", 0);
         (timeless.spec.renew_time, timeless.spec.lease_duration_seconds) = (None, None);
         assert!(matches!(admin.undo(Some(&timeless), now()), Undo::PutBack { .. }), "it holds all the same");
+    }
+
+    #[test]
+    fn an_administrators_own_lease_is_adopted_as_an_administrators() {
+        let admin = Who::user("me", None, "host", true);
+        let adopting = Terms { adopts: Some(admin), ..terms(Rule::Process) };
+        let before = lease("kubeadm:me@host", 9999);
+        assert!(adopting.judge(Some(&before), false, now()).is_ok());
+        assert_eq!(adopting.record(Some(&before), 60, now()).holder, "kubeadm:me@host#1f");
+        assert!(
+            matches!(adopting.undo(Some(&before), now()), Undo::PutBack { record, .. } if record.holder == "kubeadm:me@host")
+        );
+        assert_eq!(adopting.record(Some(&lease("me@host", 0)), 60, now()).holder, "me@host#1f");
+        assert_eq!(adopting.record(None, 60, now()).holder, "me@host#1f");
+        assert!(adopting.judge(Some(&lease("kubeadm:x", 0)), false, now()).is_err());
+        assert!(terms(Rule::Process).judge(Some(&before), false, now()).is_err(), "that takes --admin");
+    }
+
+    #[test]
+    fn what_is_gathered_is_another_processs_until_all_of_it_is_had() {
+        let admin = Who::user("me", None, "host", true);
+        for (who, holder) in [(Who::user("me", None, "host", false), "me@host"), (admin, "kubeadm:me@host")] {
+            let wanted = Terms { who, adopts: None, ..terms(Rule::Command) };
+            let gathering = wanted.gathering("2e");
+            let taken = gathering.record(None, 60, now());
+            assert_eq!(taken.holder, "me@host#2e", "an administrator's would be stranded for ever");
+            let pending = lease("me@host#2e", 0);
+            assert!(wanted.judge(Some(&pending), false, now()).is_err());
+            assert!(wanted.gathering("1f").judge(Some(&pending), false, now()).is_err());
+            let record = wanted.gathered(&pending, &Undo::Release, 300, now());
+            assert_eq!((record.holder.as_str(), record.seconds, record.transitions), (holder, 300, 5));
+            assert_eq!((record.acquired, record.renewed), (at(-500), at(0)));
+        }
+        // What was held before is adopted, for no less than it was held; and goes on as it was.
+        let wanted = Terms { adopts: None, ..terms(Rule::Command) };
+        let mut before = lease("me@host", 20);
+        before.spec.acquire_time = Some(MicroTime(at(-900)));
+        let undo = wanted.gathering("2e").undo(Some(&before), now());
+        assert_eq!(wanted.gathering("2e").record(Some(&before), 5, now()).seconds, 41);
+        let record = wanted.gathered(&lease("me@host#2e", 0), &undo, 5, now());
+        assert_eq!((record.holder.as_str(), record.seconds, record.acquired), ("me@host", 41, at(-900)));
     }
 
     #[test]

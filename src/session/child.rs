@@ -4,14 +4,16 @@ use std::{
     ffi::OsString,
     io::{self, BufRead as _, BufReader, PipeWriter, Write as _},
     os::fd::AsRawFd as _,
-    process, thread,
+    process,
+    sync::OnceLock,
+    thread,
     time::Duration,
 };
 
 use nix::{
     fcntl::{FcntlArg, FdFlag, OFlag, fcntl},
     sys::signal::{Signal, kill, killpg},
-    unistd::Pid,
+    unistd::{Pid, getpgrp},
 };
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -21,9 +23,10 @@ use tokio::{
 
 use super::{
     Held, Lost,
-    ending::PATIENCE,
+    ending::{ALL_ENDED, PATIENCE},
     keep, leash,
     processes::{adopt_orphans, end_everything},
+    terminal,
     watchdog::{Order, Report},
 };
 use crate::{
@@ -38,7 +41,7 @@ const WITHOUT_TERMINAL: &str = "the command was stopped: it wants the terminal, 
     background, or where others of its pipeline or script may use it; interrupt to end it, and run it \
     without them, or with its input redirected";
 
-/// How late the watchdog may be before it is done without.
+/// How late the watchdog may be before it is done without, if the lease's duration leaves so much.
 const LATENESS: Duration = Duration::from_millis(300);
 
 /// How a command that ran under leases ended.
@@ -46,6 +49,8 @@ const LATENESS: Duration = Duration::from_millis(300);
 pub enum Ended {
     /// By itself, or by a signal: its code.
     Code(u8),
+    /// Of this signal, which came from its terminal: whoever waits for this process has not heard it.
+    Interrupted(i32),
     /// It could not be started: the shell's code for that, and why.
     NotStarted(u8, String),
     /// A lease was lost, and it was ended.
@@ -68,12 +73,13 @@ pub async fn run(
     command: &[OsString],
     mut warn: impl FnMut(&str),
 ) -> Result<Ended> {
-    let valid_since = held.iter().map(Held::sent).min().unwrap_or_else(BootInstant::now);
+    let valid_since = || held.iter().map(Held::sent).min().unwrap_or_else(BootInstant::now);
+    let lateness = LATENESS.min(schedule.spare() / 2);
     let mut signals = signals()?;
     // If leash and watchdog are killed, what they guarded comes to us.
     adopt_orphans();
     let (guard, mut reports) = Watchdog::start(command, &environment(held))?;
-    guard.valid(valid_since, schedule);
+    guard.valid(valid_since(), schedule);
 
     let keeping = async {
         let lost = keep(cluster, held, schedule, |since| guard.valid(since, schedule)).await;
@@ -86,33 +92,30 @@ pub async fn run(
     };
     tokio::pin!(keeping);
     let mut lost: Option<Lost> = None;
-    let (mut watchdog, mut group) = (None, None);
+    let mut group = None;
     // What does not end, and can be left behind by an interrupt.
     let mut stubborn: Option<String> = None;
     // When the watchdog should have done its work; it may have been stopped itself.
-    let mut overdue = BootInstant::now();
+    let (mut overdue, mut given_up) = (BootInstant::now(), BootInstant::now());
     loop {
         let report = tokio::select! {
             report = reports.recv() => report,
             why = &mut keeping, if lost.is_none() => {
-                let left = match why {
-                    Lost::Unrenewed { .. } => schedule.kill.saturating_sub(schedule.terminate),
-                    Lost::Taken { .. } | Lost::Deleted { .. } => schedule.last_words(),
+                let end = match why {
+                    Lost::Unrenewed { .. } => valid_since() + schedule.kill,
+                    Lost::Taken { .. } | Lost::Deleted { .. } => BootInstant::now() + schedule.last_words(),
                 };
-                overdue = BootInstant::now() + left + LATENESS;
+                (overdue, given_up) = (end + lateness, end + PATIENCE + LATENESS * 2);
                 lost = Some(why);
                 continue;
             }
-            () = sleep(overdue.remaining().max(LATENESS)), if lost.is_some() => {
-                if overdue.has_passed() {
-                    if let Some(group) = group {
-                        let _ = killpg(group, Signal::SIGKILL);
-                    }
-                    // So that it can report, if it was stopped; if it does not, it is done without.
-                    let patient = !(overdue + PATIENCE + LATENESS).has_passed();
-                    let signal = if patient { Signal::SIGCONT } else { Signal::SIGKILL };
-                    guard.signal(watchdog, signal);
+            () = sleep(overdue.remaining()), if lost.is_some() => {
+                if let Some(group) = group {
+                    let _ = killpg(group, Signal::SIGKILL);
                 }
+                // So that it can report, if it was stopped; if it does not, it is done without.
+                guard.signal(if given_up.has_passed() { Signal::SIGKILL } else { Signal::SIGCONT });
+                overdue = BootInstant::now() + lateness;
                 continue;
             }
             Some(number) = signals.recv() => {
@@ -122,7 +125,7 @@ pub async fn run(
                 guard.order(Order::Signal(number));
                 if asks_to_end(number) {
                     // A watchdog that is stopped passes nothing on.
-                    guard.signal(watchdog, Signal::SIGCONT);
+                    guard.signal(Signal::SIGCONT);
                 }
                 continue;
             }
@@ -131,7 +134,9 @@ pub async fn run(
             lost.as_ref().map_or_else(|| "its lease could not be renewed in time".to_owned(), Lost::to_string)
         };
         match report {
-            Some(Report::Watching(number)) => watchdog = Some(Pid::from_raw(number)),
+            Some(Report::Watching(number)) => {
+                let _ = guard.process.set(Pid::from_raw(number));
+            }
             Some(Report::TooLate) => {
                 return Err(Error::LeaseLost {
                     message: format!("the lease was lost and the command was not started: {}", words()),
@@ -141,7 +146,10 @@ pub async fn run(
             Some(Report::Started(number)) => group = Some(Pid::from_raw(number)),
             Some(Report::NotStarted(code, why)) => return Ok(Ended::NotStarted(code, why)),
             Some(Report::Ended(code)) if lost.is_none() => return Ok(Ended::Code(code)),
-            Some(Report::Ended(_) | Report::Expired) => return Ok(Ended::Lost(words())),
+            Some(Report::Interrupted(number)) if lost.is_none() => return Ok(Ended::Interrupted(number)),
+            Some(Report::Ended(_) | Report::Interrupted(_) | Report::Expired) => {
+                return Ok(Ended::Lost(words()));
+            }
             Some(Report::Surviving(processes)) => {
                 warn(&format!(
                     "the command has ended, but {processes} could not be ended: the lease is kept until it is gone; \
@@ -152,7 +160,9 @@ pub async fn run(
             Some(Report::Unheard(number, processes)) => {
                 let signal = Signal::try_from(number).map_or("the signal", Signal::as_str);
                 warn(&format!("{signal} could not be sent to {processes}: not permitted"));
-                stubborn = Some(processes);
+                if asks_to_end(number) {
+                    stubborn = Some(processes);
+                }
             }
             Some(Report::Survived(processes)) => {
                 return Ok(Ended::Survived { processes, lost: Some(words()) });
@@ -163,15 +173,21 @@ pub async fn run(
                     || "the watchdog that guards the command was killed".to_owned(),
                     Lost::to_string,
                 );
-                // Where everything can be found by descent, the group is not needed: the leash may have
-                // reaped its first process, and the number be another's.
-                let group = group.filter(|_| !cfg!(target_os = "linux"));
-                return Ok(match end_everything(group) {
-                    Some(processes) => Ended::Survived { processes, lost: Some(why) },
-                    None => Ended::Lost(why),
-                });
+                return Ok(end_without_watchdog(group, why));
             }
         }
+    }
+}
+
+fn end_without_watchdog(group: Option<Pid>, why: String) -> Ended {
+    if let Some(group) = group {
+        terminal::take_back(group);
+    }
+    // Where everything can be found by descent, the group is not needed: the leash may have reaped its
+    // first process, and the number be another's.
+    match end_everything(group.filter(|_| !cfg!(target_os = "linux"))) {
+        Some(processes) => Ended::Survived { processes, lost: Some(why) },
+        None => Ended::Lost(why),
     }
 }
 
@@ -194,6 +210,8 @@ fn environment(held: &[Held]) -> Vec<(&'static str, String)> {
 struct Watchdog {
     /// The watchdog's parent.
     leash: process::Child,
+    /// Once it has told.
+    process: OnceLock<Pid>,
     /// Open as long as the command may run.
     orders: Option<PipeWriter>,
 }
@@ -217,26 +235,27 @@ impl Watchdog {
         // Their ends go to the watchdog by number; ours stay ours.
         fcntl(&their_orders, FcntlArg::F_SETFD(FdFlag::empty())).map_err(|error| broken(error.into()))?;
         fcntl(&their_reports, FcntlArg::F_SETFD(FdFlag::empty())).map_err(|error| broken(error.into()))?;
-        let leash = leash::command(command, their_orders.as_raw_fd(), their_reports.as_raw_fd())
-            .map_err(broken)?
-            .envs(environment.iter().map(|(name, value)| (*name, value)))
-            .spawn()
-            .map_err(broken)?;
         let (sender, receiver) = mpsc::unbounded_channel();
-        thread::spawn(move || {
+        let hear = move || {
             for line in BufReader::new(reports).lines().map_while(io::Result::ok) {
                 if let Some(report) = Report::parse(&line) {
                     let _ = sender.send(report);
                 }
             }
-        });
-        Ok((Self { leash, orders: Some(orders) }, receiver))
+        };
+        thread::Builder::new().spawn(hear).map_err(broken)?;
+        let leash = leash::command(command, their_orders.as_raw_fd(), their_reports.as_raw_fd())
+            .map_err(broken)?
+            .envs(environment.iter().map(|(name, value)| (*name, value)))
+            .spawn()
+            .map_err(broken)?;
+        Ok((Self { leash, process: OnceLock::new(), orders: Some(orders) }, receiver))
     }
 
     /// Signals leash and watchdog.
-    fn signal(&self, watchdog: Option<Pid>, signal: Signal) {
+    fn signal(&self, signal: Signal) {
         let leash = i32::try_from(self.leash.id()).ok().map(Pid::from_raw);
-        for process in [leash, watchdog].into_iter().flatten() {
+        for process in [leash, self.process.get().copied()].into_iter().flatten() {
             let _ = kill(process, signal);
         }
     }
@@ -257,9 +276,19 @@ impl Drop for Watchdog {
     fn drop(&mut self) {
         // If the command still runs, this ends it.
         drop(self.orders.take());
-        // If it was stopped.
-        self.signal(None, Signal::SIGCONT);
-        if self.leash.wait().is_ok_and(|status| !status.success()) {
+        let limit = BootInstant::now() + ALL_ENDED;
+        let ended = loop {
+            match self.leash.try_wait() {
+                Ok(None) => {}
+                Ok(Some(status)) => break status.success(),
+                // It was reaped by what has ended everything.
+                Err(_) => return,
+            }
+            // If they were stopped; if a debugger keeps them from going on, they are done without.
+            self.signal(if limit.has_passed() { Signal::SIGKILL } else { Signal::SIGCONT });
+            thread::sleep(Duration::from_millis(1));
+        };
+        if !ended {
             // It did not see the end of the watchdog.
             let _ = end_everything(None);
         }
@@ -284,6 +313,16 @@ fn signals() -> Result<mpsc::UnboundedReceiver<i32>> {
         tokio::spawn(async move {
             while stream.recv().await.is_some() {
                 let _ = sender.send(kind.as_raw_value());
+            }
+        });
+    }
+    // Ctrl-Z on a pipeline would stop the renewals. The rest of it goes on, too.
+    let stop = SignalKind::from_raw(Signal::SIGTSTP as i32);
+    if !is_ignored(stop) {
+        let mut stream = signal(stop).map_err(Error::Output)?;
+        tokio::spawn(async move {
+            while stream.recv().await.is_some() {
+                let _ = killpg(getpgrp(), Signal::SIGCONT);
             }
         });
     }

@@ -10,19 +10,20 @@ use std::time::Duration;
 
 use tokio::{
     sync::mpsc,
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 
 use super::held::{Held, Log, Released, Version, Write, version};
 use crate::{
     clock::BootInstant,
     cluster::{
-        Cluster, LEASES, Object, Query,
+        Cluster, LEASES, Object, Query, Refusal,
         single::{Address, Writing},
         watch::{Event, follow},
     },
     domain::{
         deadline::Schedule,
+        holder::{Who, is_reserved},
         lease::{Lease, Metadata},
         maintenance::{self, Record, Standing},
         taking::{Obstacle, Rule, Terms, Undo},
@@ -125,6 +126,24 @@ impl Claim {
         Self { node: Some(node), create_namespace: true, ..Self::new(at, terms, seconds) }
     }
 
+    /// The same claim for a process that gathers several leases: under a name of its own, and for so many
+    /// seconds.
+    #[must_use]
+    pub fn gathering(&self, suffix: &str, seconds: i32) -> Self {
+        Self { terms: self.terms.gathering(suffix), seconds, log: Log::default(), ..self.clone() }
+    }
+
+    /// Goes on holding under this claim's terms what was gathered for it, `owner` being the node as it is
+    /// now. An outage is waited for, as long as the caller has patience.
+    ///
+    /// # Errors
+    /// If it is not ours any more.
+    pub async fn rename(&self, cluster: &Cluster, held: &Held, owner: Option<&Metadata>) -> Result<Held> {
+        // See `write`.
+        let owner = owner.filter(|_| self.terms.who.is_admin());
+        held.rename(cluster, &self.terms, self.seconds, owner, &self.writing).await
+    }
+
     /// Takes the lease if it is to be had now. `known` is what a read just told.
     pub async fn take(&self, cluster: &Cluster, known: Option<Object<Lease>>) -> Result<Took> {
         self.take_seen(cluster, &mut Seen::new(known), self.node.as_ref()).await
@@ -140,7 +159,10 @@ impl Claim {
         let mut last = None;
         for _ in 0..ATTEMPTS {
             // A write without an answer, done after all? If long ago, its time is made new.
-            let done = seen.lease.as_ref().and_then(|lease| Some((lease, self.log.last_in(&lease.value)?)));
+            // But what is written to a lease that is being deleted is lost.
+            let lasts = |lease: &&Object<Lease>| lease.value.metadata.deletion_timestamp.is_none();
+            let done = seen.lease.as_ref().filter(lasts);
+            let done = done.and_then(|lease| Some((lease, self.log.last_in(&lease.value)?)));
             let (record, before, undo) = match done {
                 Some((lease, write)) if !self.is_due(&write) => {
                     self.log.done(&write.record);
@@ -166,6 +188,7 @@ impl Claim {
                 sent,
                 before: before.clone(),
                 undo,
+                node: node.cloned(),
                 open: true,
             });
             let written = self.write(cluster, seen.lease(), node, &record).await;
@@ -175,11 +198,15 @@ impl Claim {
                     return Ok(Took::Yes(self.held(lease, sent), before));
                 }
                 Err(error) if error.is_unclear() => {
+                    sleep(error.pause(PAUSE)).await;
                     last = Some(error);
-                    sleep(PAUSE).await;
                 }
                 Err(error) => {
-                    self.log.refused(&record);
+                    if error.is_conflict() {
+                        self.log.stale(&record);
+                    } else {
+                        self.log.refused(&record);
+                    }
                     if error.is_not_found() && seen.lease.is_none() {
                         // The namespace is missing.
                         if !self.create_namespace {
@@ -241,29 +268,67 @@ impl Claim {
         // An administrator's lease goes with the node alone: otherwise whoever may write a free lease
         // could have the garbage collector delete it. A lease that still belongs to a deleted node of
         // the same name would be deleted from under its holder. Else the owner stays: some clusters
-        // let only those change it who may delete the lease.
-        let owner = node.filter(|node| who.is_admin() || lease.metadata.belongs_to_predecessor_of(node));
-        cluster.write_lease(&self.at, lease, record, reason, owner, &self.writing).await
+        // let only those change it who may delete the lease. There one that has no owner has to do without.
+        let metadata = &lease.metadata;
+        let needed =
+            |node: &&Metadata| is_reserved(&record.holder) || metadata.belongs_to_predecessor_of(node);
+        let owner = node.filter(|node| needed(node) || metadata.owner_references.is_empty());
+        let written = cluster.write_lease(&self.at, lease, record, reason, owner, &self.writing).await;
+        if matches!(written, Err(Error::Forbidden { .. })) && owner.is_some_and(|node| !needed(&node)) {
+            return cluster.write_lease(&self.at, lease, record, reason, None, &self.writing).await;
+        }
+        written
     }
 
     fn held(&self, lease: Object<Lease>, sent: BootInstant) -> Held {
-        Held::taken(self.at.clone(), self.terms.who.clone(), lease, sent, self.log.clone())
+        // What was adopted from an administrator is held as an administrator.
+        let who = match lease.value.holder() {
+            "" => self.terms.who.clone(),
+            holder => Who::exactly(holder),
+        };
+        Held::taken(self.at.clone(), who, lease, sent, self.log.clone())
     }
 
-    /// Whether a lease that was just taken goes with the node as it is now, which may have been
-    /// recreated since it was looked at: else the garbage collector would delete the lease.
+    /// Makes sure that a lease that was just taken goes with the node as it is `now`, which may have been
+    /// recreated since it was looked at: else the garbage collector would delete the lease. If it has
+    /// done so already, the lease is taken anew. An outage is waited for until `deadline`.
     ///
     /// # Errors
     /// If there is no such node any more.
-    pub async fn settle(&self, cluster: &Cluster, held: &Held, now: Option<&Metadata>) -> Result<()> {
+    pub async fn settle(
+        &self,
+        cluster: &Cluster,
+        held: Held,
+        now: Option<Metadata>,
+        deadline: Option<Instant>,
+    ) -> Result<Took> {
+        let (mut held, mut now) = (held, now);
         if self.node.is_none() || self.writing.dry_run {
-            return Ok(());
+            return Ok(Took::Yes(held, Standing::Free));
         }
-        let Some(now) = now else { return Err(deleted(&self.at.name)) };
-        if held.lease().value.metadata.belongs_to_predecessor_of(now) {
-            held.belong_to(cluster, now, &self.writing).await?;
+        for _ in 0..ATTEMPTS {
+            let Some(node) = &now else { return Err(deleted(&self.at.name)) };
+            if !held.lease().value.metadata.belongs_to_predecessor_of(node) {
+                return Ok(Took::Yes(held, Standing::Free));
+            }
+            let owned = persistently(deadline, async || held.belong_to(cluster, node, &self.writing).await);
+            match owned.await {
+                Ok(()) => return Ok(Took::Yes(held, Standing::Free)),
+                Err(error) if error.is_conflict() || error.is_not_found() => {}
+                Err(error) => return Err(error),
+            }
+            match persistently(deadline, async || self.take_anew(cluster).await).await? {
+                Took::Yes(anew, _) => held = anew,
+                no @ Took::No(..) => return Ok(no),
+            }
+            now = match persistently(deadline, async || cluster.node(&self.at.name).await).await {
+                Err(error) if error.is_not_found() => None,
+                node => Some(node?),
+            };
         }
-        Ok(())
+        Err(Error::LostRace {
+            message: format!("gave up on '{}' after its node was recreated {ATTEMPTS} times", self.at.name),
+        })
     }
 
     /// Undoes what this claim's own writes have left behind, or may yet: for a claim that was given up.
@@ -273,14 +338,15 @@ impl Claim {
             return Ok(Released::NotOurs);
         }
         let mut last = None;
+        let mut refusal = Refusal::default();
         let mut attempts = 0..ATTEMPTS;
         while attempts.next().is_some() {
             if self.log.is_empty() {
                 return Ok(Released::NotOurs);
             }
             let lease = match cluster.lease(&self.at).await {
-                Err(error) if error.is_transient() => {
-                    sleep(PAUSE * 5).await;
+                Err(error) if error.is_transient() || refusal.may_pass(&error) => {
+                    sleep(error.pause(PAUSE * 5)).await;
                     attempts = 0..ATTEMPTS;
                     continue;
                 }
@@ -295,8 +361,9 @@ impl Claim {
             }
             let Some(open) = self.log.open_over(now.as_ref()) else {
                 // Whatever is still on its way carries a version that is no more.
+                let shared = lease.is_some_and(|lease| self.log.has_term_of(&lease.value));
                 self.log.clear();
-                return Ok(Released::NotOurs);
+                return Ok(if shared { Released::Shared } else { Released::NotOurs });
             };
             match self.supersede(cluster, lease.as_ref(), &open).await {
                 Ok(()) => {
@@ -324,18 +391,16 @@ impl Claim {
         let written = match (lease, &open.undo) {
             (None, _) => {
                 let record = Record::release(&k8s_openapi::api::coordination::v1::LeaseSpec::default(), now);
-                cluster.create_lease(&self.at, &record, None, self.node.as_ref(), &self.writing).await
+                // Its owner is the one that the late lease would have: it lives as long as that would.
+                cluster.create_lease(&self.at, &record, None, open.node.as_ref(), &self.writing).await
             }
             (Some(lease), Undo::Release) => {
                 let record = Record::release(&lease.value.spec, now);
                 cluster.write_lease(&self.at, &lease.value, &record, None, None, &self.writing).await
             }
-            (Some(lease), Undo::PutBack { record, reason, .. }) => {
-                // Equal to what is there it would be no new version.
-                let renewed = record.renewed + Duration::from_micros(1);
-                let record = Record { renewed, ..record.clone() };
-                let reason = reason.as_deref();
-                cluster.write_lease(&self.at, &lease.value, &record, reason, None, &self.writing).await
+            // It is held as it was: whoever wrote that has to know it again.
+            (Some(lease), Undo::PutBack { .. }) => {
+                cluster.mark_lease(&self.at, &lease.value, now.0, &self.writing).await
             }
         };
         written.map(drop)
@@ -353,6 +418,8 @@ impl Claim {
         let waiting = async {
             let mut seen: Option<Seen> = None;
             let mut lost: Option<String> = None;
+            // Once there was an answer, a 401 or 403 may be that of a server that has just been started.
+            let mut refusal = Refusal::default();
             loop {
                 let next_look = match &seen {
                     Some(seen) => self.free_in(cluster, seen).unwrap_or(Duration::MAX).min(LOOK_AGAIN),
@@ -386,17 +453,17 @@ impl Claim {
                     match self.take_now(cluster, seen).await {
                         Ok(Took::Yes(held, before)) => return Ok((held, before)),
                         Ok(Took::No(why, _)) => obstacle = Some(why),
-                        Err(error) if error.is_transient() => {
+                        Err(error) if error.is_transient() || refusal.may_pass(&error) => {
                             told(&Waiting {
                                 obstacle: None,
                                 lease: seen.lease.clone(),
                                 lost: Some(error.to_string()),
                             });
-                            sleep(PAUSE * 5).await;
+                            sleep(error.pause(PAUSE * 5)).await;
                             // A fresh look, or the news that there still is no connection.
                             match cluster.lease(&self.at).await {
                                 Ok(lease) => seen.update(lease),
-                                Err(error) if error.is_transient() => continue,
+                                Err(error) if error.is_transient() || refusal.may_pass(&error) => continue,
                                 Err(error) => return Err(error),
                             }
                             continue;
@@ -470,6 +537,23 @@ fn deleted(node: &str) -> Error {
     Error::NotFound {
         message: format!("node '{node}' was deleted meanwhile"),
         hint: Some("'kubectl get nodes' lists them".into()),
+    }
+}
+
+/// Something that what was taken depends on: an outage is no reason to give it up before `deadline`, or
+/// ever where there is none.
+pub async fn persistently<T>(deadline: Option<Instant>, work: impl AsyncFn() -> Result<T>) -> Result<T> {
+    let mut refusal = Refusal::default();
+    loop {
+        match work().await {
+            Err(error)
+                if (error.is_transient() || refusal.may_pass(&error))
+                    && deadline.is_none_or(|deadline| Instant::now() < deadline) =>
+            {
+                sleep(error.pause(PAUSE * 5)).await;
+            }
+            outcome => return outcome,
+        }
     }
 }
 

@@ -11,6 +11,10 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// it runs as another user, or hangs in the kernel.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 
+/// By when the watchdog has ended everything, or given up, after the plugin is gone; with some time to
+/// spare.
+pub(super) const ALL_ENDED: Duration = Duration::from_millis(3500);
+
 /// The times at which the command is ended, unless the lease is renewed before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ending {

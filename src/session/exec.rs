@@ -17,9 +17,10 @@ use std::{
 
 use nix::{
     fcntl::{FcntlArg, FdFlag, fcntl},
-    sys::signal::Signal,
-    unistd::{Pid, getppid},
+    sys::signal::{Signal, killpg},
+    unistd::{Pid, getpgrp, getppid},
 };
+use rustix::process::{Resource, Rlimit, setrlimit};
 
 use super::watchdog::inherited;
 use crate::signals;
@@ -99,4 +100,29 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
     let (code, why) = failure(&error);
     let _ = write!(failures, "{code} {why}");
     ExitCode::from(code)
+}
+
+/// The hidden subcommand that makes this binary die of a signal.
+pub const DIE: &str = "__die";
+
+/// Dies of a signal, together with the rest of the process group, to which it was not sent either: the
+/// terminal was the command's. So a script ends by Ctrl-C, of which its shell sees that the command died.
+/// Returns where that is not possible.
+pub fn die_of(signal: i32) {
+    // This process listens to the signal. What is executed does not, until it asks for that.
+    if let Ok(program) = this_program() {
+        let _ = Command::new(program).arg(DIE).arg(signal.to_string()).exec();
+    }
+}
+
+/// Dies of the signal that `ARGS` name.
+pub fn die(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+    let number = args.next().and_then(|word| word.to_str()?.parse::<i32>().ok());
+    let Some(signal) = number.and_then(|number| Signal::try_from(number).ok()) else {
+        return ExitCode::from(2);
+    };
+    // The command has left its memory already, where that is wanted.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    let _ = killpg(getpgrp(), signal);
+    ExitCode::from(128_u8.saturating_add(u8::try_from(signal as i32).unwrap_or(u8::MAX)))
 }

@@ -6,21 +6,20 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use jiff::Timestamp;
 use tokio::time::sleep;
 
-use super::claim::{ATTEMPTS, PAUSE};
+use super::claim::{ATTEMPTS, PAUSE, persistently};
 use crate::{
     clock::BootInstant,
     cluster::{
-        Cluster, Object,
+        Cluster, Object, Refusal,
         single::{Address, Writing},
     },
     domain::{
         holder::Who,
         lease::{Lease, Metadata},
-        maintenance::{Record, Standing, is_same_term},
-        taking::Undo,
+        maintenance::{Record, Standing, expiry, is_same_term},
+        taking::{Terms, Undo},
         time::ServerTime,
     },
     error::{Error, Result},
@@ -43,6 +42,8 @@ pub(super) struct Write {
     /// How the lease stood before this claim took it, and what takes it back.
     pub before: Standing,
     pub undo: Undo,
+    /// The node that a create made the owner of the lease.
+    pub node: Option<Metadata>,
     /// Whether the server has not said yet whether it was done.
     pub open: bool,
 }
@@ -55,8 +56,8 @@ pub(super) struct Log(Arc<Mutex<Writes>>);
 struct Writes {
     writes: Vec<Write>,
     /// Another process of the same holder renewed the lease in the same term: it is no longer ours
-    /// alone to release, and is held for at least as long as that one was told.
-    shared_until: Option<Timestamp>,
+    /// alone to release, and is held for as long as that one was told.
+    shared: bool,
 }
 
 impl Log {
@@ -77,6 +78,13 @@ impl Log {
         lock(&self.0).writes.retain(|write| write.record != *record);
     }
 
+    /// The write met a newer version (409): it will not be done any more, but it may be what made that
+    /// version, if something on the way has sent it twice.
+    pub fn stale(&self, record: &Record) {
+        let mut log = lock(&self.0);
+        log.writes.iter_mut().filter(|write| write.record == *record).for_each(|write| write.open = false);
+    }
+
     pub fn clear(&self) {
         lock(&self.0).writes.clear();
     }
@@ -95,25 +103,24 @@ impl Log {
         lock(&self.0).writes.iter().find(|write| write.open && write.over.as_ref() == now).cloned()
     }
 
+    /// Whether a lease is in a term that one of our writes began or renewed.
+    pub fn has_term_of(&self, lease: &Lease) -> bool {
+        lock(&self.0).writes.iter().any(|write| write.record.is_term_of(&lease.spec))
+    }
+
     fn newest(&self) -> Option<Write> {
         lock(&self.0).writes.last().cloned()
     }
 
     pub fn is_shared(&self) -> bool {
-        lock(&self.0).shared_until.is_some()
-    }
-
-    fn shared_until(&self) -> Option<Timestamp> {
-        lock(&self.0).shared_until
+        lock(&self.0).shared
     }
 
     /// Takes in a look at the lease in our term.
     fn look(&self, lease: &Lease) {
         let mut log = lock(&self.0);
-        if !log.writes.is_empty() && !log.writes.iter().any(|write| write.record.is_in(&lease.spec)) {
-            let until = lease.expires().unwrap_or(Timestamp::MIN);
-            log.shared_until = Some(log.shared_until.map_or(until, |told| told.max(until)));
-        }
+        log.shared |=
+            !log.writes.is_empty() && !log.writes.iter().any(|write| write.record.is_in(&lease.spec));
     }
 }
 
@@ -164,8 +171,7 @@ impl Held {
         lock(&self.known).1
     }
 
-    /// The renewal to write now, logged. What another process of the same holder was told is not
-    /// shortened.
+    /// The renewal to write now, logged.
     pub(super) fn renewal(&self, seconds: i32, now: ServerTime, sent: BootInstant) -> Record {
         let lease = self.lease();
         let spec = &lease.value.spec;
@@ -176,10 +182,6 @@ impl Held {
         let earlier = log.newest();
         if let Some(earlier) = &earlier {
             seconds = earlier.undo.lengthened(seconds, now);
-        }
-        if let Some(until) = log.shared_until() {
-            let left = i32::try_from(until.duration_since(now.0).as_secs()).unwrap_or(0);
-            seconds = seconds.max(left.saturating_add(1));
         }
         let record = self.record(spec, seconds, now);
         if let Some(earlier) = earlier {
@@ -220,6 +222,7 @@ impl Held {
         let ours = self.lease();
         let mut lease = ours.clone();
         let mut unanswered: Vec<Record> = Vec::new();
+        let mut last = None;
         for _ in 0..ATTEMPTS {
             // A release of ours without an answer, done after all, is what we wanted.
             if unanswered.iter().any(|record| record.is_in(&lease.value.spec)) {
@@ -249,32 +252,35 @@ impl Held {
             } else if !failure.is_conflict() {
                 return Err(failure);
             }
+            last = Some(failure);
             match self.read_again(cluster).await? {
                 Some(now) => lease = now,
                 None => return Ok(Released::NotOurs),
             }
         }
-        Err(Error::LostRace {
-            message: format!("gave up releasing '{}' after {ATTEMPTS} write conflicts", self.at.name),
+        Err(self.given_up("releasing", last))
+    }
+
+    /// After so many attempts, of which the last failed like this.
+    fn given_up(&self, doing: &str, last: Option<Error>) -> Error {
+        last.filter(|error| !error.is_conflict()).unwrap_or_else(|| Error::LostRace {
+            message: format!("gave up {doing} '{}' after {ATTEMPTS} write conflicts", self.at.name),
         })
     }
 
     /// The lease as it is now; an outage is waited for, as long as the caller has patience.
     async fn read_again(&self, cluster: &Cluster) -> Result<Option<Object<Lease>>> {
-        loop {
-            match cluster.lease(&self.at).await {
-                Err(error) if error.is_transient() => sleep(PAUSE * 5).await,
-                outcome => return outcome,
-            }
-        }
+        persistently(None, async || cluster.lease(&self.at).await).await
     }
 
-    /// Renews the lease once.
+    /// Renews the lease once. If another process of the same holder has renewed it meanwhile, it is held
+    /// for as long as that one was told, be it shorter.
     ///
     /// # Errors
     /// If it is not ours any more.
     pub async fn renew(&self, cluster: &Cluster, seconds: i32) -> Result<()> {
-        let lost = || Error::LostRace { message: format!("'{}' was lost before it was used", self.at.name) };
+        let lost = || self.lost();
+        let mut failure = None;
         for _ in 0..ATTEMPTS {
             let (lease, sent) = (self.lease(), BootInstant::now());
             let record = self.renewal(seconds, cluster.server_time(), sent);
@@ -284,17 +290,90 @@ impl Held {
                     return Ok(());
                 }
                 Err(error) if error.is_not_found() => return Err(lost()),
-                Err(error) if error.is_conflict() || error.is_unclear() => {}
+                Err(error) if error.is_conflict() || error.is_unclear() => failure = Some(error),
                 Err(error) => return Err(error),
             }
             match self.read_again(cluster).await? {
-                Some(now) if is_same_term(&now.value, &lease.value) => self.seen(now),
+                // It was done, without an answer.
+                Some(now) if record.is_in(&now.value.spec) && !is_terminating(&now.value) => {
+                    self.renewed(&record, now, sent);
+                    return Ok(());
+                }
+                Some(now) if is_same_term(&now.value, &lease.value) && !is_terminating(&now.value) => {
+                    self.seen(now);
+                }
                 _ => return Err(lost()),
             }
+            if self.log.as_ref().is_some_and(Log::is_shared) {
+                let is_held =
+                    expiry(&self.lease().value.spec).is_ok_and(|until| cluster.server_time().0 <= until);
+                return if is_held { Ok(()) } else { Err(lost()) };
+            }
         }
-        Err(Error::LostRace {
-            message: format!("gave up renewing '{}' after {ATTEMPTS} write conflicts", self.at.name),
-        })
+        Err(self.given_up("renewing", failure))
+    }
+
+    fn lost(&self) -> Error {
+        Error::LostRace { message: format!("'{}' was lost before it was used", self.at.name) }
+    }
+
+    /// Goes on holding what was gathered under the terms that it was gathered for. An outage is waited
+    /// for, as long as the caller has patience.
+    ///
+    /// # Errors
+    /// If it is not ours any more.
+    pub(super) async fn rename(
+        &self,
+        cluster: &Cluster,
+        terms: &Terms,
+        seconds: i32,
+        owner: Option<&Metadata>,
+        writing: &Writing,
+    ) -> Result<Self> {
+        let mut refusal = Refusal::default();
+        loop {
+            let (lease, sent) = (self.lease(), BootInstant::now());
+            let Some((log, earlier)) = self.log.as_ref().and_then(|log| Some((log, log.newest()?))) else {
+                return Err(self.lost());
+            };
+            let record = terms.gathered(&lease.value, &earlier.undo, seconds, cluster.server_time());
+            let over = Some(version(&lease.value));
+            log.push(Write { record: record.clone(), over, sent, open: true, ..earlier });
+            let reason = lease.value.reason();
+            let renamed =
+                |lease, sent| Self::taken(self.at.clone(), terms.who.clone(), lease, sent, log.clone());
+            match cluster.write_lease(&self.at, &lease.value, &record, reason, owner, writing).await {
+                Ok(lease) => {
+                    log.done(&record);
+                    return Ok(renamed(lease, sent));
+                }
+                Err(error) if error.is_unclear() => sleep(error.pause(PAUSE * 5)).await,
+                Err(error) if error.is_conflict() => log.stale(&record),
+                Err(error) => {
+                    log.refused(&record);
+                    if error.is_not_found() {
+                        return Err(self.lost());
+                    }
+                    if !refusal.may_pass(&error) {
+                        return Err(error);
+                    }
+                    sleep(PAUSE * 5).await;
+                }
+            }
+            let now = self.read_again(cluster).await?.ok_or_else(|| self.lost())?;
+            if is_terminating(&now.value) {
+                return Err(self.lost());
+            }
+            match log.last_in(&now.value) {
+                // It was done, without an answer.
+                Some(write) if write.record.holder == record.holder => {
+                    log.done(&write.record);
+                    return Ok(renamed(now, write.sent));
+                }
+                _ if is_same_term(&now.value, &lease.value) => self.seen(now),
+                _ => return Err(self.lost()),
+            }
+        }
     }
 
     /// Makes the lease go with this node, and nothing else.
@@ -311,13 +390,18 @@ impl Held {
     }
 }
 
+/// Whether only its finalizers keep a lease: nothing that is written to it lasts.
+fn is_terminating(lease: &Lease) -> bool {
+    lease.metadata.deletion_timestamp.is_some()
+}
+
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
-    use jiff::SignedDuration;
+    use jiff::{SignedDuration, Timestamp};
     use k8s_openapi::{api::coordination::v1::LeaseSpec, apimachinery::pkg::apis::meta::v1::MicroTime};
 
     use super::*;
@@ -354,6 +438,7 @@ mod tests {
             sent: BootInstant::now(),
             before: Standing::Free,
             undo: Undo::Release,
+            node: None,
             open: true,
         }
     }
@@ -369,6 +454,10 @@ mod tests {
         assert!(!log.is_shared());
         log.look(&lease(5, 60));
         assert!(log.is_shared());
+        assert!(log.has_term_of(&lease(5, 60)), "the same term, renewed by another process");
+        let mut next = lease(5, 60);
+        next.spec.lease_transitions = Some(2);
+        assert!(!log.has_term_of(&next));
     }
 
     #[test]
@@ -383,6 +472,8 @@ mod tests {
         assert!(over(None) && over(Some("7")) && !over(Some("8")));
         log.refused(&record(0));
         assert!(!over(None) && over(Some("7")));
+        log.stale(&record(1));
+        assert!(!over(Some("7")) && log.last_in(&lease(1, 60)).is_some(), "it may have been sent twice");
         log.push(write(2, Some("8")));
         log.done(&record(2));
         assert!(!over(Some("7")) && !over(Some("8")), "one that was done makes the earlier ones stale");

@@ -22,8 +22,9 @@ use crate::{
 
 /// After a failure, the next attempt.
 const PAUSE: Duration = Duration::from_millis(500);
-/// After a watch that could not begin, the next.
+/// After a watch that could not begin, the next; and after one that was not allowed, later and later.
 const AGAIN: Duration = Duration::from_secs(2);
+const NOT_ALLOWED: Duration = Duration::from_secs(60);
 /// Between two answers to what somebody else keeps writing.
 const BREATH: Duration = Duration::from_millis(50);
 /// The server sends a bookmark each minute: a longer silence is a dead connection.
@@ -38,6 +39,15 @@ pub enum Lost {
     Deleted { name: String },
     /// It could not be renewed in time.
     Unrenewed { name: String, why: String },
+}
+
+impl Lost {
+    /// Of the lease.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Taken { name, .. } | Self::Deleted { name } | Self::Unrenewed { name, .. } => name,
+        }
+    }
 }
 
 impl std::fmt::Display for Lost {
@@ -56,6 +66,22 @@ impl std::fmt::Display for Lost {
 /// Renews the leases until one is lost. `valid` hears, after each renewal, since when all of them
 /// are known to be ours: the earliest moment at which a last successful renewal was sent.
 pub async fn keep(cluster: &Cluster, held: &[Held], schedule: Schedule, valid: impl Fn(BootInstant)) -> Lost {
+    keep_all(cluster, held, schedule, false, valid).await
+}
+
+/// As [`keep`], for leases that nothing runs under: what could not be renewed in time is lost only when
+/// another takes it.
+pub async fn keep_patiently(cluster: &Cluster, held: &[Held], schedule: Schedule) -> Lost {
+    keep_all(cluster, held, schedule, true, |_| ()).await
+}
+
+async fn keep_all(
+    cluster: &Cluster,
+    held: &[Held],
+    schedule: Schedule,
+    patient: bool,
+    valid: impl Fn(BootInstant),
+) -> Lost {
     let renewed = || {
         if let Some(earliest) = held.iter().map(Held::sent).min() {
             valid(earliest);
@@ -68,7 +94,7 @@ pub async fn keep(cluster: &Cluster, held: &[Held], schedule: Schedule, valid: i
     let keepers = held
         .iter()
         .zip(&disturbed)
-        .map(|(held, disturbed)| Box::pin(keep_one(cluster, held, schedule, disturbed, &renewed)));
+        .map(|(held, disturbed)| Box::pin(keep_one(cluster, held, schedule, patient, disturbed, &renewed)));
     tokio::select! {
         (lost, ..) = select_all(keepers) => lost,
         lost = watch(cluster, held, &disturbed) => lost,
@@ -96,12 +122,13 @@ async fn watch(cluster: &Cluster, held: &[Held], disturbed: &[Notify]) -> Lost {
         query = query.select(None, Some(&format!("metadata.name={}", first.at.name)));
     }
     let (sender, mut events) = mpsc::channel::<((), Event<Lease>)>(16);
-    let allowed = Cell::new(true);
+    let again = Cell::new(AGAIN);
     let watching = async {
         while let Some(((), event)) = events.recv().await {
             let gone = matches!(event, Event::Gone(_));
             let leases = match event {
                 Event::Snapshot(leases) => {
+                    again.set(AGAIN);
                     // One that is missing was deleted while nobody looked: a renewal will tell.
                     for (held, disturbed) in held.iter().zip(disturbed) {
                         if leases.iter().all(|lease| lease.value.metadata.name != held.at.name) {
@@ -112,7 +139,7 @@ async fn watch(cluster: &Cluster, held: &[Held], disturbed: &[Notify]) -> Lost {
                 }
                 Event::Changed(lease) | Event::Gone(lease) => vec![lease],
                 Event::Failed(Error::Forbidden { .. }) => {
-                    allowed.set(false);
+                    again.set((again.get() * 2).min(NOT_ALLOWED));
                     continue;
                 }
                 Event::Lost(_) | Event::Failed(_) => continue,
@@ -139,15 +166,14 @@ async fn watch(cluster: &Cluster, held: &[Held], disturbed: &[Notify]) -> Lost {
     };
     let following = async {
         // It ends when even its first look fails, which is no reason to look no more.
-        while allowed.get() {
+        loop {
             follow(cluster, &query, QUIET, (), sender.clone()).await;
-            sleep(AGAIN).await;
+            sleep(again.get()).await;
         }
-        std::future::pending::<()>().await;
     };
     tokio::select! {
         lost = watching => lost,
-        () = following => std::future::pending().await,
+        never = following => never,
     }
 }
 
@@ -161,6 +187,7 @@ async fn keep_one(
     cluster: &Cluster,
     held: &Held,
     schedule: Schedule,
+    patient: bool,
     disturbed: &Notify,
     renewed: &impl Fn(),
 ) -> Lost {
@@ -176,10 +203,10 @@ async fn keep_one(
         let mut why = "no time was left".to_owned();
         loop {
             let left = (held.sent() + schedule.terminate).remaining();
-            if left.is_zero() {
+            if left.is_zero() && !patient {
                 return Lost::Unrenewed { name, why };
             }
-            let limit = left.min(patience);
+            let limit = if patient { patience } else { left.min(patience) };
             let now = BootInstant::now();
             let lease = held.lease();
             let record = held.renewal(schedule.seconds(), cluster.server_time(), now);

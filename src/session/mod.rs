@@ -22,8 +22,10 @@ pub mod leash;
 #[cfg(unix)]
 mod processes;
 #[cfg(unix)]
+mod terminal;
+#[cfg(unix)]
 pub mod watchdog;
 
-pub use claim::{Claim, Took, Waiting, within};
+pub use claim::{Claim, Took, Waiting, persistently, within};
 pub use held::{Held, Released};
-pub use keeper::{Lost, keep};
+pub use keeper::{Lost, keep, keep_patiently};

@@ -8,12 +8,12 @@
 use std::{thread, time::Duration};
 
 use nix::{
-    errno::Errno,
-    sys::{
-        signal::{Signal, kill, killpg},
-        wait::{WaitPidFlag, WaitStatus, waitpid},
-    },
+    sys::signal::{Signal, kill, killpg},
     unistd::Pid,
+};
+use rustix::{
+    io::Errno,
+    process::{WaitOptions, WaitStatus, wait},
 };
 
 use super::ending::PATIENCE;
@@ -82,10 +82,14 @@ fn lineage(process: Pid, processes: &[Process]) -> Vec<Pid> {
     lineage
 }
 
-/// Whether this process descends from that one.
+/// Whether this process descends from that one, which is not of the same session: a service manager's
+/// are in sessions of their own, and what a script starts is in the session of its shell.
 #[cfg(target_os = "linux")]
-pub(super) fn is_ancestor(id: i32) -> bool {
-    id == 1 || lineage(nix::unistd::getppid(), &processes()).contains(&Pid::from_raw(id))
+pub(super) fn is_manager(id: i32) -> bool {
+    use nix::unistd::{getppid, getsid};
+    let id = Pid::from_raw(id);
+    id == Pid::from_raw(1)
+        || getsid(Some(id)) != getsid(None) && lineage(getppid(), &processes()).contains(&id)
 }
 
 /// Whether another process of this one's group may be using the terminal: its ancestors there, such
@@ -156,6 +160,30 @@ pub(super) fn names() -> String {
     }
 }
 
+/// What there is to know of a child.
+pub(super) enum Waited {
+    /// It has ended, or was stopped.
+    Changed(Pid, WaitStatus),
+    /// Nothing has changed.
+    Nothing,
+    /// There is no child, so that nothing descends from this process.
+    Alone,
+}
+
+/// Waits for any child. (By rustix: nix's reaps a child that died of a real-time signal, and fails.)
+pub(super) fn wait_for_child(options: WaitOptions) -> Waited {
+    loop {
+        match wait(options) {
+            Ok(Some((child, status))) => {
+                return Waited::Changed(Pid::from_raw(child.as_raw_nonzero().get()), status);
+            }
+            Ok(None) => return Waited::Nothing,
+            Err(Errno::CHILD) => return Waited::Alone,
+            Err(_) => thread::sleep(GLANCE),
+        }
+    }
+}
+
 /// Kills everything that descends from this process, and the process group where it is known, until
 /// nothing is left: some of it may be starting more. Otherwise the names of what cannot be ended.
 pub(super) fn end_everything(mut group: Option<Pid>) -> Option<String> {
@@ -163,11 +191,10 @@ pub(super) fn end_everything(mut group: Option<Pid>) -> Option<String> {
     loop {
         signal_all(group, Signal::SIGKILL);
         loop {
-            match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-                Ok(WaitStatus::StillAlive) => break,
-                Ok(ended) => group = group.filter(|group| ended.pid() != Some(*group)),
-                Err(Errno::EINTR) => {}
-                Err(_) => return None,
+            match wait_for_child(WaitOptions::NOHANG) {
+                Waited::Changed(ended, _) => group = group.filter(|group| ended != *group),
+                Waited::Nothing => break,
+                Waited::Alone => return None,
             }
         }
         if limit.has_passed() {

@@ -16,26 +16,28 @@ use std::{
     io::{self, BufRead as _, BufReader, Write as _},
     os::{fd::RawFd, unix::process::CommandExt as _},
     process::{Command, ExitCode},
-    sync::mpsc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
     thread,
     time::Duration,
 };
 
 use nix::{
     errno::Errno,
-    sys::{
-        signal::{SigSet, Signal, killpg},
-        wait::{WaitPidFlag, WaitStatus, waitpid},
-    },
-    unistd::{Pid, close, getpgid, getpgrp, tcgetpgrp, tcsetpgrp},
+    sys::signal::{SigSet, Signal, killpg},
+    unistd::{Pid, close},
 };
-use tokio::signal::unix::SignalKind;
+use rustix::process::{WaitOptions, WaitStatus};
 
 use super::{
     broadcast::Broadcast,
     ending::{Due, Ending},
     exec,
-    processes::{self, GLANCE},
+    processes::{self, GLANCE, Waited, wait_for_child},
+    terminal::Terminal,
 };
 use crate::{clock::BootInstant, signals};
 
@@ -47,6 +49,9 @@ const NAME: &std::ffi::CStr = c"lease-watchdog";
 
 /// The clock that counts sleep has no timers here: it is looked at this often.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// What has not looked for so long was stopped, or the machine slept.
+const GAP: Duration = Duration::from_millis(250);
 
 /// How long what the command left behind may take to end before it is spoken of, and how often it is
 /// killed again from then on.
@@ -97,6 +102,8 @@ pub enum Report {
     NotStarted(u8, String),
     /// It ended by itself or by a signal, with this code.
     Ended(u8),
+    /// It died of this signal, SIGINT or SIGQUIT, which it has from the terminal.
+    Interrupted(i32),
     /// Its time ran out, and it was ended.
     Expired,
     /// It was stopped because it wants the terminal, which it does not have.
@@ -110,13 +117,14 @@ pub enum Report {
 }
 
 impl Report {
-    fn line(&self) -> String {
+    pub(super) fn line(&self) -> String {
         match self {
             Self::Watching(id) => format!("watching {id}\n"),
             Self::TooLate => "late\n".to_owned(),
             Self::Started(group) => format!("started {group}\n"),
             Self::NotStarted(code, why) => format!("failed {code} {}\n", why.replace('\n', " ")),
             Self::Ended(code) => format!("ended {code}\n"),
+            Self::Interrupted(signal) => format!("interrupted {signal}\n"),
             Self::Expired => "expired\n".to_owned(),
             Self::Background => "background\n".to_owned(),
             Self::Surviving(names) => format!("surviving {names}\n"),
@@ -134,6 +142,7 @@ impl Report {
             "started" => rest.parse().ok().map(Self::Started),
             "failed" => numbered().and_then(|(code, why)| Some(Self::NotStarted(code.parse().ok()?, why))),
             "ended" => rest.parse().ok().map(Self::Ended),
+            "interrupted" => rest.parse().ok().map(Self::Interrupted),
             "expired" => Some(Self::Expired),
             "background" => Some(Self::Background),
             "surviving" => Some(Self::Surviving(rest.to_owned())),
@@ -151,8 +160,8 @@ enum Event {
     Order(Order),
     /// The plugin is gone.
     Orphaned,
-    /// The command has ended, with this code.
-    Ended(u8),
+    /// The command has ended.
+    Ended(WaitStatus),
     /// The command was stopped because it wants the terminal, which it does not have.
     Background,
     /// Nothing descends from this process any more.
@@ -198,19 +207,18 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
     // Whatever the command starts stays our descendant, even when its own parent has ended.
     processes::adopt_orphans();
 
-    let (sender, events) = mpsc::channel();
-    let orders_sender = sender.clone();
-    thread::spawn(move || {
-        for line in BufReader::new(orders).lines().map_while(Result::ok) {
-            if let Some(order) = Order::parse(&line) {
-                let _ = orders_sender.send(Event::Order(order));
-            }
-        }
-        let _ = orders_sender.send(Event::Orphaned);
-    });
     let mut report =
         |report: &Report| reports.write_all(report.line().as_bytes()).and_then(|()| reports.flush()).is_ok();
+    let (sender, events) = mpsc::channel();
+    let (begin, started) = mpsc::channel();
+    let handed_over = Arc::new(AtomicBool::new(false));
+    let threads = start_threads(orders, sender, started, Arc::clone(&handed_over));
     report(&Report::Watching(Pid::this().as_raw()));
+    if let Err(error) = threads {
+        let (code, why) = exec::failure(&error);
+        report(&Report::NotStarted(code, format!("cannot start a thread: {why}")));
+        return ExitCode::SUCCESS;
+    }
     // Nothing is started before it is known until when it may run.
     let Ok(Event::Order(Order::Valid { terminate, kill })) = events.recv() else { return refused };
     if terminate.has_passed() {
@@ -229,10 +237,9 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
     };
     let group = Pid::from_raw(i32::try_from(started.process.id()).unwrap_or(i32::MAX));
     report(&Report::Started(group.as_raw()));
-    let terminal = Terminal::hand_over(plugin, group);
-    let handed_over = terminal.is_some();
-    let reaper = sender.clone();
-    thread::spawn(move || reap(group, handed_over, &reaper));
+    let mut terminal = Terminal::new(plugin, group, handed_over);
+    terminal.iter_mut().for_each(Terminal::look);
+    let _ = begin.send(group);
     let mut outcome = guard(group, &events, Ending::new(terminate, kill), terminal, &mut report);
     if let Report::Ended(_) = outcome
         && let Some((code, why)) = started.failure()
@@ -245,8 +252,32 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
         // The plugin is not there to say it.
         let _ = writeln!(io::stderr(), "error: the plugin was killed, and {names} could not be ended");
     }
-    drop(sender);
     ExitCode::SUCCESS
+}
+
+/// Starts what reads the orders, and what reaps, as soon as the command is `started`. Before it is: where
+/// no thread can be started, no command is.
+fn start_threads(
+    orders: File,
+    events: mpsc::Sender<Event>,
+    started: mpsc::Receiver<Pid>,
+    handed_over: Arc<AtomicBool>,
+) -> io::Result<()> {
+    let orders_events = events.clone();
+    thread::Builder::new().spawn(move || {
+        for line in BufReader::new(orders).lines().map_while(Result::ok) {
+            if let Some(order) = Order::parse(&line) {
+                let _ = orders_events.send(Event::Order(order));
+            }
+        }
+        let _ = orders_events.send(Event::Orphaned);
+    })?;
+    thread::Builder::new().spawn(move || {
+        if let Ok(group) = started.recv() {
+            reap(group, &handed_over, &events);
+        }
+    })?;
+    Ok(())
 }
 
 /// Until the command and everything that it started have ended, have been ended, or cannot be ended.
@@ -257,47 +288,66 @@ fn guard(
     mut terminal: Option<Terminal>,
     report: &mut impl FnMut(&Report) -> bool,
 ) -> Report {
-    // The command's code and the time of its end; what it left behind is killed next at the other.
-    let mut ended: Option<(u8, BootInstant)> = None;
+    // How the command ended, and when; what it left behind is killed next at the other time.
+    let mut ended: Option<(Report, BootInstant)> = None;
     let mut kill_again = BootInstant::now();
     let mut spoken_of = String::new();
     let mut broadcast = Broadcast::new();
+    let mut passed_on: Vec<i32> = Vec::new();
+    let mut looked = BootInstant::now();
     loop {
+        let fresh = ended.as_ref().is_some_and(|(_, since)| !(*since + LINGER).has_passed());
+        let pause = if fresh || broadcast.holds_back() { GLANCE } else { LOOK };
+        let first = events.recv_timeout(pause);
+        if (looked + GAP).has_passed() {
+            // What was told meanwhile is still being read.
+            thread::sleep(LOOK);
+        }
+        looked = BootInstant::now();
+        let had_ended = ended.is_some();
+        // All of it, before anything is ended: renewals may be among it, behind any number of signals.
+        for event in first.into_iter().chain(events.try_iter()) {
+            match event {
+                Event::Ended(status) => {
+                    // What the command left running had the lease's protection too, and has it no longer.
+                    let _ = killpg(group, Signal::SIGKILL);
+                    let on_terminal = terminal.as_ref().is_some_and(Terminal::is_commands);
+                    ended = Some((end_of_command(status, on_terminal, &passed_on), BootInstant::now()));
+                    // Ctrl-C is for the plugin now.
+                    terminal = None;
+                }
+                Event::Alone => {
+                    let end = ended.map_or(Report::Ended(1), |(end, _)| end);
+                    return if ending.has_begun() { Report::Expired } else { end };
+                }
+                Event::Order(Order::Valid { terminate, kill }) => ending.renewed(terminate, kill),
+                Event::Order(Order::Signal(number)) => broadcast.hold_back(number),
+                Event::Background => {
+                    report(&Report::Background);
+                }
+                Event::Orphaned => ending.orphaned(BootInstant::now()),
+            }
+        }
         // While its first process is not reaped, the group's number cannot be another's.
         let alive = ended.is_none().then_some(group);
-        let fresh = ended.is_some_and(|(_, since)| !(since + LINGER).has_passed());
-        let event = events.recv_timeout(if fresh { GLANCE } else { LOOK });
-        broadcast.read();
-        match event {
-            Ok(Event::Ended(code)) => {
-                // What the command left running had the lease's protection too, and has it no longer.
-                let _ = killpg(group, Signal::SIGKILL);
-                ended = Some((code, BootInstant::now()));
-                // Ctrl-C is for the plugin now.
-                terminal = None;
-                continue;
-            }
-            Ok(Event::Alone) => {
-                let code = ended.map_or(1, |(code, _)| code);
-                return if ending.has_begun() { Report::Expired } else { Report::Ended(code) };
-            }
-            Ok(Event::Order(Order::Valid { terminate, kill })) => ending.renewed(terminate, kill),
-            Ok(Event::Order(Order::Signal(number))) => {
-                if let (Some(group), Ok(signal)) = (alive, Signal::try_from(number)) {
-                    if !broadcast.take(number) && killpg(group, signal) == Err(Errno::EPERM) {
-                        report(&Report::Unheard(number, processes::names()));
-                    }
-                    // A command that is stopped, such as for want of the terminal, cannot hear it.
-                    if signals::asks_to_end(number) {
-                        let _ = killpg(group, Signal::SIGCONT);
-                    }
+        for (number, command_has_it) in broadcast.decided() {
+            let (Some(group), Ok(signal)) = (alive, Signal::try_from(number)) else { continue };
+            if !command_has_it {
+                if !passed_on.contains(&number) {
+                    passed_on.push(number);
+                }
+                if killpg(group, signal) == Err(Errno::EPERM) {
+                    report(&Report::Unheard(number, processes::names()));
                 }
             }
-            Ok(Event::Background) => {
-                report(&Report::Background);
+            // A command that is stopped, such as for want of the terminal, cannot hear it.
+            if signals::asks_to_end(number) {
+                let _ = killpg(group, Signal::SIGCONT);
             }
-            Ok(Event::Orphaned) => ending.orphaned(BootInstant::now()),
-            Err(_) => {}
+        }
+        terminal.iter_mut().for_each(Terminal::look);
+        if ended.is_some() && !had_ended {
+            continue;
         }
         match ending.due(BootInstant::now()) {
             Due::Nothing => {}
@@ -312,11 +362,11 @@ fn guard(
                 return Report::Survived(processes::names());
             }
         }
-        if let Some((_, since)) = ended
+        if let Some((_, since)) = &ended
             && kill_again.has_passed()
         {
             processes::signal_all(None, Signal::SIGKILL);
-            let fresh = !(since + LINGER).has_passed();
+            let fresh = !(*since + LINGER).has_passed();
             kill_again = BootInstant::now() + if fresh { GLANCE } else { LINGER };
             if !fresh && !ending.has_begun() {
                 let names = processes::names();
@@ -329,38 +379,56 @@ fn guard(
     }
 }
 
+/// What is reported of a command that has ended like this.
+fn end_of_command(status: WaitStatus, on_terminal: bool, passed_on: &[i32]) -> Report {
+    let from_terminal = [Signal::SIGINT, Signal::SIGQUIT].map(|signal| signal as i32);
+    match status.terminating_signal() {
+        Some(signal) if on_terminal && from_terminal.contains(&signal) && !passed_on.contains(&signal) => {
+            Report::Interrupted(signal)
+        }
+        Some(signal) => Report::Ended(128_u8.saturating_add(u8::try_from(signal).unwrap_or(u8::MAX))),
+        None => Report::Ended(status.exit_status().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)),
+    }
+}
+
 /// Says when the command ends, and when nothing that descends from this process is left.
-fn reap(child: Pid, handed_over: bool, events: &mpsc::Sender<Event>) {
+fn reap(child: Pid, handed_over: &AtomicBool, events: &mpsc::Sender<Event>) {
+    const TSTP: i32 = Signal::SIGTSTP as i32;
+    const STOP: i32 = Signal::SIGSTOP as i32;
+    const TTIN: i32 = Signal::SIGTTIN as i32;
+    const TTOU: i32 = Signal::SIGTTOU as i32;
     let mut told = false;
     loop {
         // Any child: what the command has orphaned has come to us, and is not left a zombie.
-        match waitpid(None, Some(WaitPidFlag::WUNTRACED)) {
-            Ok(status) if status.pid() != Some(child) => {}
-            Ok(WaitStatus::Exited(_, code)) => {
-                let _ = events.send(Event::Ended(u8::try_from(code).unwrap_or(1)));
-            }
-            Ok(WaitStatus::Signaled(_, signal, _)) => {
-                let _ = events.send(Event::Ended(128_u8.saturating_add(signal as u8)));
-            }
-            // Ctrl-Z: nobody could bring it back from here, and the lease would be held for nothing.
-            Ok(WaitStatus::Stopped(_, Signal::SIGTSTP)) => {
-                let _ = killpg(child, Signal::SIGCONT);
-            }
-            // It wanted the terminal before it had it.
-            Ok(WaitStatus::Stopped(_, Signal::SIGTTIN | Signal::SIGTTOU)) if handed_over => {
-                thread::sleep(LOOK);
-                let _ = killpg(child, Signal::SIGCONT);
-            }
-            // Where it is never to have it, it waits, as anything in the background does.
-            Ok(WaitStatus::Stopped(_, Signal::SIGTTIN | Signal::SIGTTOU)) if !told => {
-                told = true;
-                let _ = events.send(Event::Background);
-            }
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(_) => {
+        let status = match wait_for_child(WaitOptions::UNTRACED) {
+            Waited::Changed(changed, status) if changed == child => status,
+            Waited::Changed(..) | Waited::Nothing => continue,
+            Waited::Alone => {
                 let _ = events.send(Event::Alone);
                 return;
             }
+        };
+        let on_terminal = handed_over.load(Ordering::SeqCst);
+        match status.stopping_signal() {
+            None => {
+                let _ = events.send(Event::Ended(status));
+            }
+            // Ctrl-Z, or what a program does then, or by itself: nobody could bring it back from here,
+            // and the lease would be held for nothing.
+            Some(signal) if signal == TSTP || signal == STOP && on_terminal => {
+                let _ = killpg(child, Signal::SIGCONT);
+            }
+            // It wanted the terminal before it had it.
+            Some(TTIN | TTOU) if on_terminal => {
+                thread::sleep(LOOK);
+                let _ = killpg(child, Signal::SIGCONT);
+            }
+            // Where it is not to have it, it waits, as anything in the background does.
+            Some(TTIN | TTOU) if !told => {
+                told = true;
+                let _ = events.send(Event::Background);
+            }
+            Some(_) => {}
         }
     }
 }
@@ -370,42 +438,6 @@ pub(super) fn inherited(number: RawFd, write: bool) -> io::Result<File> {
     let file = File::options().read(!write).write(write).open(format!("/dev/fd/{number}"))?;
     let _ = close(number);
     Ok(file)
-}
-
-/// The terminal, while it is the command's: so it can read what is typed and hear Ctrl-C.
-struct Terminal {
-    tty: File,
-    owner: Pid,
-}
-
-impl Terminal {
-    /// Hands the terminal over, if it is one and was the plugin's alone: what else is in its group,
-    /// such as a pager at the other end of a pipe, would be in the background then, and would be
-    /// stopped together with the plugin as soon as it reads a key.
-    fn hand_over(plugin: Pid, group: Pid) -> Option<Self> {
-        let tty = File::options().read(true).write(true).open("/dev/tty").ok()?;
-        let owner = tcgetpgrp(&tty).ok()?;
-        if owner != getpgid(Some(plugin)).unwrap_or_else(|_| getpgrp())
-            || !processes::is_alone_on_terminal(plugin)
-            // The background job of a script: the terminal is the script's.
-            || signals::is_ignored(SignalKind::interrupt())
-        {
-            return None;
-        }
-        tcsetpgrp(&tty, group).ok()?;
-        // It may have asked for input before it was allowed to, and have been stopped for that.
-        let _ = killpg(group, Signal::SIGCONT);
-        Some(Self { tty, owner })
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        // Unless the shell has taken it already, as it does when the plugin is stopped.
-        if !tcgetpgrp(&self.tty).is_ok_and(processes::is_foreign_group) {
-            let _ = tcsetpgrp(&self.tty, self.owner);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -431,6 +463,7 @@ mod tests {
             Report::Background,
             failed,
             Report::Ended(143),
+            Report::Interrupted(2),
             Report::Expired,
             Report::Surviving(names()),
             Report::Unheard(15, names()),

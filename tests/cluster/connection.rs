@@ -4,7 +4,6 @@ use std::{
     fs,
     io::{Read as _, Write as _},
     net::{TcpListener, TcpStream},
-    os::unix::fs::PermissionsExt as _,
     path::PathBuf,
     process::Command,
     sync::{
@@ -115,21 +114,26 @@ fn an_exec_plugin_is_run_once() {
     let count = plane.folder.join(format!("runs-{id}"));
     let plugin = plane.folder.join(format!("plugin-{id}"));
     // It hands out the administrator's certificate, and proves what it was told.
+    let read = |name: &str| fs::read_to_string(plane.folder.join(name)).unwrap();
+    let credential = plane.folder.join(format!("credential-{id}"));
+    let status = json!({ "clientCertificateData": read("admin.crt"), "clientKeyData": read("admin.key") });
+    let answer = json!({
+        "apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": status,
+    });
+    fs::write(&credential, answer.to_string()).unwrap();
     let script = format!(
-        "#!/bin/sh\necho \"$KUBERNETES_EXEC_INFO $GREETING $1\" >>{count}\nexec python3 - <<'END'\n\
-         import json\nread = lambda name: open('{folder}/' + name).read()\n\
-         print(json.dumps({{'apiVersion': 'client.authentication.k8s.io/v1', 'kind': 'ExecCredential', 'status':\n\
-         {{'clientCertificateData': read('admin.crt'), 'clientKeyData': read('admin.key')}}}}))\nEND\n",
-        count = count.display(),
-        folder = plane.folder.display(),
+        "echo \"$KUBERNETES_EXEC_INFO $GREETING $1\" >>{}\nexec cat {}\n",
+        count.display(),
+        credential.display(),
     );
     fs::write(&plugin, script).unwrap();
-    fs::set_permissions(&plugin, fs::Permissions::from_mode(0o755)).unwrap();
     let kubeconfig = changed(|config| {
         config["users"][0]["user"] = json!({ "exec": {
             "apiVersion": "client.authentication.k8s.io/v1",
-            "command": plugin,
-            "args": ["an argument"],
+            // Not the script itself: a file that a child of this process has open for writing cannot be
+            // executed (ETXTBSY).
+            "command": "sh",
+            "args": [plugin, "an argument"],
             "env": [{ "name": "GREETING", "value": "hello" }],
             "interactiveMode": "IfAvailable",
             "provideClusterInfo": true,

@@ -14,6 +14,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
+    MEDIK8S,
     harness::{
         ControlPlane, Shape, User,
         faults::{Fault, FaultProxy},
@@ -95,25 +96,25 @@ fn is_lease_write(method: &str, path: &str) -> bool {
     matches!(method, "POST" | "PATCH") && path.contains("/leases")
 }
 
-/// A, of the same user and host, holds `first` while it waits for `second`; B is told that it holds
-/// `first`; A gives up.
+/// A, of the same user and host, has `first` while it waits for `second`: B is not told that it holds
+/// `first`, which A releases when it gives up.
 #[test]
 fn giving_up_releases_nothing_that_another_process_of_the_same_holder_was_told_it_holds() {
-    // At once, and after A has renewed what B was told: A's own duration is far shorter.
+    // At once, and after A has renewed it.
     for pause in [0, 4] {
         let (first, second) = two_nodes();
         plugin().run(&["maint", "acquire", &second, "--holder", "other"]).expect(0);
         let args = ["maint", "acquire", &first, &second, "--holder", "jane", "-d", "3s", "--wait"];
         let mut a = plugin().start(&args);
         a.until_stderr("it waits", SOON, |text| text.contains("waiting for"));
-        let b = plugin().run(&["maint", "acquire", &first, "--holder", "jane", "-d", "30m"]).expect(0);
-        assert!(b.stdout.contains("it was yours already"), "{b:?}");
+        let b = ["maint", "acquire", &first, "--holder", "jane", "-d", "30m"];
+        plugin().run(&b).expect(4).says("held by 'jane#");
         thread::sleep(Duration::from_secs(pause));
         a.signal("-INT");
         assert_eq!(a.wait(), 130);
-        let now = lease(&first);
-        assert_eq!(holder(&now), "jane", "after {pause} s: {}", a.stderr());
-        assert!(left(&now) > 29 * 60, "after {pause} s: {now}");
+        assert_eq!(holder(&lease(&first)), "", "after {pause} s: {}", a.stderr());
+        plugin().run(&b).expect(0);
+        assert!(left(&lease(&first)) > 29 * 60, "after {pause} s: {}", lease(&first));
         plugin().run(&["maint", "acquire", &first, "--holder", "thief"]).expect(4);
     }
 }
@@ -141,7 +142,9 @@ fn a_failed_acquisition_of_several_leaves_everything_as_it_was() {
     let both = ["maint", "acquire", &first, &second, "--holder", "jane", "-d", "1h", "--wait=1s"];
     plugin().run(&both).expect(124);
     let after = lease(&first);
-    assert_eq!(after["spec"], before["spec"]);
+    for field in ["holderIdentity", "renewTime", "acquireTime", "leaseDurationSeconds"] {
+        assert_eq!(after["spec"][field], before["spec"][field], "{field}");
+    }
     assert_eq!(after["metadata"]["annotations"], before["metadata"]["annotations"]);
 }
 
@@ -249,10 +252,7 @@ fn a_lease_is_never_left_to_a_node_that_is_no_more() {
 
 #[test]
 fn medik8s_is_respected_at_the_end_of_a_wait_too_and_waited_for() {
-    const MEDIK8S: &str = "medik8s-leases";
     let node = node(shared());
-    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": MEDIK8S } });
-    shared().apply(&namespace);
     plugin().run(&["maint", "acquire", &node, "--holder", "jane"]).expect(0);
     let mut waiting = plugin().start(&["maint", "acquire", &node, "--holder", "john", "--wait"]);
     waiting.until_stderr("it waits", SOON, |text| text.contains("held by 'jane'"));
@@ -528,7 +528,7 @@ fn hold_never_takes_a_lease_by_its_timestamps() {
     let name = format!("edge-{}", random());
     let renew = |n: i64| {
         let spec = json!({
-            "holderIdentity": "slow-clock", "leaseDurationSeconds": 3, "leaseTransitions": 1,
+            "holderIdentity": "slow-clock", "leaseDurationSeconds": 8, "leaseTransitions": 1,
             "acquireTime": ago(4_000_000), "renewTime": ago(3_600_000 - n),
         });
         shared().apply(&json!({
@@ -548,7 +548,7 @@ fn hold_never_takes_a_lease_by_its_timestamps() {
                 thread::sleep(Duration::from_millis(500));
             }
         });
-        let waited = plugin().run(&["hold", &name, "-n", "default", "--wait=7s", "--", "true"]);
+        let waited = plugin().run(&["hold", &name, "-n", "default", "--wait=12s", "--", "true"]);
         let at_once = plugin().run(&["hold", &name, "-n", "default", "--", "true"]);
         done.store(true, Ordering::SeqCst);
         renewing.join().unwrap();
@@ -556,7 +556,7 @@ fn hold_never_takes_a_lease_by_its_timestamps() {
         at_once.expect(4).says("its clock is wrong");
     });
     assert_eq!(holder(&look(shared(), "default", &name)), "slow-clock");
-    plugin().run(&["hold", &name, "-n", "default", "--wait=10s", "--", "true"]).expect(0);
+    plugin().run(&["hold", &name, "-n", "default", "--wait=30s", "--", "true"]).expect(0);
 }
 
 /// A holder's time counts from before it asked, however late the answer comes.
@@ -573,10 +573,11 @@ fn a_late_answer_to_a_renewal_does_not_prolong_the_hold() {
             return Fault::CutBefore;
         }
         if writes && method == "PATCH" {
-            // Its answer comes 1.2 s after the server has done it; and it is the last.
+            // Its answer comes 1.8 s after the server has done it (2 s would be waited for); and it is
+            // the last.
             is_cut.store(true, Ordering::SeqCst);
             seen.fetch_add(1, Ordering::SeqCst);
-            return Fault::SlowAnswer(1200);
+            return Fault::SlowAnswer(1800);
         }
         Fault::None
     });
@@ -590,8 +591,8 @@ fn a_late_answer_to_a_renewal_does_not_prolong_the_hold() {
     let last = jiff::Timestamp::from_nanosecond(last).unwrap();
     let lease = look(shared(), "default", &name);
     let lived = last.duration_since(time(&lease, "renewTime"));
-    // SIGTERM comes 12 s after the renewal was sent; half a second is for a busy machine.
-    assert!(lived < jiff::SignedDuration::from_millis(12_500), "it lived for {lived:?} after its renewal");
+    // SIGTERM comes 12 s after the renewal was sent; a second is for a busy machine.
+    assert!(lived < jiff::SignedDuration::from_secs(13), "it lived for {lived:?} after its renewal");
     assert!(lived > jiff::SignedDuration::from_secs(10), "{lived:?}: renewed, it lives on");
 }
 
@@ -615,6 +616,50 @@ fn a_holder_renews_by_the_servers_clock() {
     assert_eq!(running.wait(), 143);
     let lease = look(shared(), "default", &name);
     assert!(time(&lease, "renewTime").duration_since(jiff::Timestamp::now()).as_secs() > 3590);
+}
+
+/// Starts a command under the maintenance lease of a node, held for 12 s, by a kube-apiserver whose clock
+/// is off by these seconds, and stops the plugin: the command is gone 1 s before the lease has expired.
+/// Another waits for the node, by a kube-apiserver whose clock is off by those. How long after the end of
+/// the first command the second began.
+fn between_two_runs(first_clock: i64, second_clock: i64) -> jiff::SignedDuration {
+    let node = node(shared());
+    let proxy = |offset: i64| FaultProxy::start(shared(), move |_, _| Fault::Clock(offset));
+    let file = |which: &str| shared().folder.join(format!("{which}-{node}"));
+    let (first_beats, second_beats) = (file("first"), file("second"));
+    let run = |proxy: &FaultProxy, holder: &str, script: &str| {
+        let args =
+            ["maint", "run", &node, "--holder", holder, "-d", "12s", "--wait", "--", "sh", "-c", script];
+        Plugin::new(&proxy.kubeconfig).start(&args)
+    };
+    // SIGTERM does not end it.
+    let beat = format!("trap '' TERM; while :; do date +%s%N >>{}; sleep 0.02; done", first_beats.display());
+    let first_proxy = proxy(first_clock);
+    let mut first = run(&first_proxy, "first", &beat);
+    wait_for("the first runs", SOON, || first_beats.exists(), || first.stderr());
+    first.signal("-STOP");
+    let second_proxy = proxy(second_clock);
+    let mut second = run(&second_proxy, "second", &format!("date +%s%N >{}", second_beats.display()));
+    second.until_stderr("the second waits", SOON, |text| text.contains("held by 'first#"));
+    assert_eq!(second.wait(), 0, "{}", second.stderr());
+    first.signal("-CONT");
+    assert_eq!(first.wait(), 75, "{}", first.stderr());
+    let time = |line: &str| jiff::Timestamp::from_nanosecond(line.parse().unwrap()).unwrap();
+    let read = |file: &std::path::Path| std::fs::read_to_string(file).unwrap();
+    let ended = time(read(&first_beats).lines().last().unwrap());
+    time(read(&second_beats).trim_end()).duration_since(ended)
+}
+
+/// The README's bound: 1 s and a twelfth of the duration. And what is far beyond it is not covered.
+#[test]
+fn two_commands_run_at_once_only_where_the_clocks_of_kube_apiservers_differ_by_more_than_the_bound() {
+    thread::scope(|scope| {
+        let within = scope.spawn(|| between_two_runs(-1, 1));
+        let beyond = between_two_runs(-4, 4);
+        let within = within.join().unwrap();
+        assert!(within.is_positive(), "{within:?}");
+        assert!(beyond.is_negative(), "{beyond:?}: this would notice nothing");
+    });
 }
 
 /// What was seen before the connection went is no ground to take anything on.
@@ -657,7 +702,6 @@ fn nothing_is_taken_while_the_connection_is_lost() {
 /// A 401 says that nothing was done: with a fresh token a write is sent again, too.
 #[test]
 fn a_write_is_sent_again_after_its_token_was_renewed() {
-    use std::os::unix::fs::PermissionsExt as _;
     let node = node(shared());
     let refused = Arc::new(AtomicBool::new(false));
     let once = Arc::clone(&refused);
@@ -665,13 +709,13 @@ fn a_write_is_sent_again_after_its_token_was_renewed() {
         let first = is_lease_write(method, path) && !once.swap(true, Ordering::SeqCst);
         if first { Fault::Refuse(401) } else { Fault::None }
     });
-    let tokens = shared().folder.join(format!("token-{node}"));
     let answer = r#"{"apiVersion":"client.authentication.k8s.io/v1","status":{"token":"%s"}}"#;
-    std::fs::write(&tokens, format!("#!/bin/sh\nprintf '{answer}' $$\n")).unwrap();
-    std::fs::set_permissions(&tokens, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let tokens = format!("printf '{answer}' $$");
     let mut config: Value =
         serde_json::from_str(&std::fs::read_to_string(&proxy.kubeconfig).unwrap()).unwrap();
-    let exec = json!({ "apiVersion": "client.authentication.k8s.io/v1", "command": tokens });
+    let exec = json!({
+        "apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "args": ["-c", tokens],
+    });
     config["users"] = json!([{ "name": "exec", "user": { "exec": exec } }]);
     config["contexts"][0]["context"]["user"] = "exec".into();
     let kubeconfig = shared().folder.join(format!("exec-{node}.kubeconfig"));
@@ -732,6 +776,38 @@ fn a_second_interrupt_gives_up_the_answer_and_not_the_undoing() {
     assert_eq!(holder(&lease(&name)), "");
 }
 
+/// It arrives between the look that found nothing and the write that would have superseded it: what
+/// conflicts then is looked at once more.
+#[test]
+fn a_write_that_arrives_just_before_it_would_be_superseded_is_undone() {
+    let name = node(shared());
+    let writes = Arc::new(AtomicUsize::new(0));
+    let (counted, lease_of) = (Arc::clone(&writes), name.clone());
+    let proxy = FaultProxy::start(shared(), move |method, path| {
+        let n = if is_lease_write(method, path) { counted.fetch_add(1, Ordering::SeqCst) + 1 } else { 0 };
+        match n {
+            1 => return Fault::Late(2500),
+            2 => {
+                let arrived = || !lease(&lease_of).is_null();
+                wait_for("the first write", SOON, arrived, String::new);
+            }
+            _ => {}
+        }
+        Fault::None
+    });
+    let mut running = Plugin::new(&proxy.kubeconfig).start(&["maint", "acquire", &name, "--admin"]);
+    wait_for("it writes", SOON, || writes.load(Ordering::SeqCst) > 0, || running.stderr());
+    running.signal("-TERM");
+    thread::sleep(Duration::from_millis(300));
+    // Gives up the answer.
+    running.signal("-TERM");
+    assert_eq!(running.wait(), 130, "{}", running.stderr());
+    let now = lease(&name);
+    assert!(!now.is_null(), "it has arrived");
+    assert_eq!(holder(&now), "", "{}", running.stderr());
+    assert_eq!(writes.load(Ordering::SeqCst), 3, "taken, superseded in vain, released");
+}
+
 /// The connection goes just when what was begun is to be undone.
 #[test]
 fn undoing_waits_for_the_end_of_an_outage() {
@@ -761,14 +837,13 @@ fn undoing_waits_for_the_end_of_an_outage() {
 fn every_node_is_looked_at_again_after_a_wait_for_another() {
     let (first, second) = two_nodes();
     plugin().run(&["maint", "acquire", &first, "--holder", "jane"]).expect(0);
-    let mut waiting = plugin().start(&["maint", "acquire", &first, &second, "--holder", "john", "--wait=4s"]);
+    let mut waiting = plugin().start(&["maint", "acquire", &first, &second, "--holder", "john", "--wait"]);
     waiting.until_stderr("it waits", SOON, |text| text.contains("held by 'jane'"));
-    shared()
-        .apply(&json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "medik8s-leases" } }));
-    write("medik8s-leases", &format!("node-{second}"), "node-maintenance", 0);
+    write(MEDIK8S, &format!("node-{second}"), "node-maintenance", 0);
     plugin().run(&["maint", "release", &first, "--holder", "jane"]).expect(0);
-    assert_eq!(waiting.wait(), 124, "{}", waiting.stderr());
-    assert!(waiting.stderr().contains("held by medik8s"), "{}", waiting.stderr());
+    waiting.until_stderr("medik8s", SOON, |text| text.contains("held by medik8s"));
+    waiting.signal("-INT");
+    assert_eq!(waiting.wait(), 130, "{}", waiting.stderr());
     assert_eq!((holder(&lease(&first)), holder(&lease(&second))), ("", ""));
 
     // And so is whether it is still the same node.

@@ -14,6 +14,7 @@ mod plugin;
 mod apiservers;
 mod candidates;
 mod connection;
+mod contention;
 mod doctor;
 mod edges;
 mod guard;
@@ -27,6 +28,8 @@ mod pods;
 #[cfg(target_os = "linux")]
 mod process;
 mod served;
+#[cfg(target_os = "linux")]
+mod signals;
 mod watch;
 
 use std::sync::OnceLock;
@@ -36,8 +39,16 @@ use harness::{ControlPlane, Shape};
 /// The control plane that tests share. It ends with the process, by the harness's guardian.
 fn shared() -> &'static ControlPlane {
     static SHARED: OnceLock<ControlPlane> = OnceLock::new();
-    SHARED.get_or_init(|| ControlPlane::start(&Shape { apiservers: 3, managers: 1, ..Shape::default() }))
+    SHARED.get_or_init(|| {
+        let plane = ControlPlane::start(&Shape { apiservers: 3, managers: 1, ..Shape::default() });
+        // Here, since tests run at the same time, and one of two that create it would fail.
+        plane.kubectl(&["create", "namespace", MEDIK8S]);
+        plane
+    })
 }
+
+/// The namespace of medik8s' leases.
+const MEDIK8S: &str = "medik8s-leases";
 
 /// Identity leases all live in one namespace: those that a test makes carry a label of its own.
 const TEST_LABEL: &str = "kubectl-lease.dev/test";

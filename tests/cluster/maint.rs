@@ -7,18 +7,19 @@ use std::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use serde_json::{Value, json};
 
 use crate::{
+    MEDIK8S,
     harness::{
         ControlPlane, Shape, User,
         faults::{Fault, FaultProxy},
         random,
     },
-    plugin::Plugin,
+    plugin::{Plugin, wait_for},
     shared,
 };
 
@@ -42,17 +43,14 @@ fn lease(plane: &ControlPlane, name: &str) -> Value {
 
 /// Writes a lease as somebody else would.
 fn write(plane: &ControlPlane, namespace: &str, name: &str, spec: &Value) {
-    plane.kubectl(&["get", "namespace", namespace, "--ignore-not-found", "-o", "name"]).is_empty().then(
-        || {
-            plane.apply(
-                &json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } }),
-            );
-        },
-    );
     plane.apply(&json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": { "name": name, "namespace": namespace }, "spec": spec,
     }));
+}
+
+fn time(field: &Value) -> jiff::Timestamp {
+    field.as_str().unwrap().parse().unwrap()
 }
 
 fn ago(seconds: i64) -> String {
@@ -210,19 +208,21 @@ fn what_is_taken_is_kept_while_the_rest_is_waited_for() {
 #[test]
 fn a_write_still_under_way_at_ctrl_c_is_undone() {
     let nodes = [(); 3].map(|()| node(shared()));
-    let proxy = FaultProxy::start(shared(), |method, path| {
-        if matches!(method, "POST" | "PATCH") && path.contains("/leases") {
-            thread::sleep(Duration::from_millis(800));
-        }
-        Fault::None
+    let writes = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&writes);
+    let proxy = FaultProxy::start(shared(), move |method, path| {
+        let write = matches!(method, "POST" | "PATCH") && path.contains("/leases");
+        let n = if write { counted.fetch_add(1, Ordering::SeqCst) + 1 } else { 0 };
+        if n == 2 { Fault::Late(1500) } else { Fault::None }
     });
     let names: Vec<&str> = nodes.iter().map(String::as_str).collect();
     let args = [&["maint", "acquire", "--admin", "--holder", "dave"][..], &names].concat();
     let mut running = Plugin::new(&proxy.kubeconfig).start(&args);
-    thread::sleep(Duration::from_millis(1400));
+    // The first is written, the second under way.
+    wait_for("the second write", SOON, || writes.load(Ordering::SeqCst) >= 2, || running.stderr());
     running.signal("-INT");
     assert_eq!(running.wait(), 130);
-    thread::sleep(Duration::from_secs(1));
+    thread::sleep(Duration::from_millis(1500));
     for name in names {
         let path = "jsonpath={.spec.holderIdentity}";
         let holder =
@@ -386,11 +386,13 @@ fn waiting_takes_over_when_it_is_released_and_gives_up_in_time() {
 #[test]
 fn waiting_takes_over_when_the_time_runs_out_without_any_event() {
     let node = node(shared());
-    let began = Instant::now();
     let spec = json!({ "holderIdentity": "jane", "leaseDurationSeconds": 2, "renewTime": ago(0) });
     write(shared(), NAMESPACE, &node, &spec);
-    plugin().run(&["maint", "acquire", &node, "--wait"]).expect(0);
-    assert!(began.elapsed() > Duration::from_secs(5), "the grace is kept: {:?}", began.elapsed());
+    let args = ["maint", "acquire", &node, "--holder", "john", "--wait"];
+    plugin().run(&args).expect(0).says("waiting for");
+    let (before, after) = (time(&spec["renewTime"]), time(&lease(shared(), &node)["spec"]["acquireTime"]));
+    let waited = after.duration_since(before);
+    assert!(waited > jiff::SignedDuration::from_secs(5), "the grace period is kept: {waited:?}");
 }
 
 #[test]
@@ -412,7 +414,7 @@ fn an_interrupted_wait_takes_nothing_and_undoes_what_was_taken() {
 fn medik8s_is_seen_and_not_disturbed() {
     let node = node(shared());
     let spec = json!({ "holderIdentity": "node-maintenance", "leaseDurationSeconds": 3600, "renewTime": ago(5), "acquireTime": ago(5) });
-    write(shared(), "medik8s-leases", &format!("node-{node}"), &spec);
+    write(shared(), MEDIK8S, &format!("node-{node}"), &spec);
     plugin()
         .run(&["maint", "acquire", &node])
         .expect(4)
@@ -667,6 +669,19 @@ fn race(kubeconfigs: &[std::path::PathBuf], node: &str, processes: usize) -> (us
     (codes.iter().filter(|code| **code == 0).count(), codes)
 }
 
+/// Leaves the lease to a holder whose time is long over.
+fn expire(plane: &ControlPlane, node: &str) {
+    let spec = json!({
+        "holderIdentity": "ghost", "leaseDurationSeconds": 60, "acquireTime": ago(4000), "renewTime": ago(4000),
+    });
+    patch(plane, node, &spec);
+}
+
+fn patch(plane: &ControlPlane, node: &str, spec: &Value) {
+    let patch = json!({ "spec": spec }).to_string();
+    plane.kubectl(&["patch", "lease", "-n", NAMESPACE, node, "--type=merge", "-p", &patch]);
+}
+
 /// Which of the processes in a race a holder is.
 fn racer(holder: &str) -> usize {
     holder.strip_prefix("racer-").unwrap().parse().unwrap()
@@ -677,6 +692,7 @@ fn holder(plane: &ControlPlane, node: &str) -> String {
     lease(plane, node)["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
 }
 
+/// Every second round is for a lease that has expired.
 #[test]
 fn of_32_processes_one_wins_every_round() {
     const ROUNDS: usize = 200;
@@ -687,13 +703,53 @@ fn of_32_processes_one_wins_every_round() {
         assert_eq!(winners, 1, "round {round}: {codes:?}");
         assert_eq!(codes.iter().filter(|code| **code == 4).count(), 31, "round {round}: {codes:?}");
         let winner = codes.iter().position(|code| *code == 0).unwrap();
-        plugin().run(&["maint", "release", &node, "--holder", &format!("racer-{winner}")]).expect(0);
+        if round % 2 == 0 {
+            expire(shared(), &node);
+        } else {
+            plugin().run(&["maint", "release", &node, "--holder", &format!("racer-{winner}")]).expect(0);
+        }
     }
     assert_eq!(
         lease(shared(), &node)["spec"]["leaseTransitions"],
         ROUNDS - 1,
         "each round one change of hands"
     );
+}
+
+/// They see it expire at the same moment.
+#[test]
+fn of_16_processes_that_wait_for_a_lease_to_expire_one_takes_it() {
+    let node = node(shared());
+    let times = |renewed: &str| json!({ "acquireTime": ago(60), "renewTime": renewed });
+    let held = json!({ "holderIdentity": "jane", "leaseDurationSeconds": 60, "leaseTransitions": 7 });
+    write(shared(), NAMESPACE, &node, &held);
+    patch(shared(), &node, &times(&ago(0)));
+    let mut waiting: Vec<_> = (0..16)
+        .map(|n| {
+            let holder = format!("racer-{n}");
+            Plugin::new(shared().kubeconfig(User::Admin, n % 3))
+                .start(&["maint", "acquire", &node, "--holder", &holder, "--wait"])
+        })
+        .collect();
+    for process in &waiting {
+        process.until_stderr("it waits", SOON * 2, |text| text.contains("held by 'jane'"));
+    }
+    // With the grace period it expires in 2 seconds.
+    patch(shared(), &node, &times(&ago(61)));
+    let taken = || holder(shared(), &node) != "jane";
+    wait_for("one takes it", SOON * 2, taken, || lease(shared(), &node).to_string());
+    thread::sleep(Duration::from_secs(1));
+    let winner = racer(&holder(shared(), &node));
+    for (n, process) in waiting.iter_mut().enumerate() {
+        if n != winner {
+            process.signal("-INT");
+        }
+        let code = process.wait();
+        assert_eq!(code, if n == winner { 0 } else { 130 }, "{n}: {}", process.stderr());
+    }
+    let lease = lease(shared(), &node);
+    assert_eq!(racer(lease["spec"]["holderIdentity"].as_str().unwrap()), winner);
+    assert_eq!(lease["spec"]["leaseTransitions"], 8);
 }
 
 /// The same while two of three kube-apiservers are killed and restarted: some processes fail for
@@ -723,7 +779,11 @@ fn never_two_winners_while_apiservers_die() {
         }
         assert!(held.starts_with("racer-"), "somebody asked a server that lives: {codes:?}");
         assert_ne!(codes[racer(&held)], 4, "round {round}: {held} was told that another holds it: {codes:?}");
-        steady.run(&["maint", "release", &node, "--holder", &held]).expect(0);
+        if round % 4 < 2 {
+            expire(&plane, &node);
+        } else {
+            steady.run(&["maint", "release", &node, "--holder", &held]).expect(0);
+        }
         plane.restart_apiserver(victim);
     }
     assert!(wins >= ROUNDS * 3 / 4, "{wins} of {ROUNDS} rounds had a winner");
@@ -758,7 +818,7 @@ fn never_two_winners_while_requests_fail_in_every_way() {
             let winner = codes.iter().position(|code| *code == 0).unwrap();
             assert_eq!(held, format!("racer-{winner}"), "round {round}: {codes:?}");
         }
-        if !held.is_empty() {
+        if held.starts_with("racer-") {
             assert_ne!(
                 codes[racer(&held)],
                 4,
@@ -768,7 +828,11 @@ fn never_two_winners_while_requests_fail_in_every_way() {
             for field in ["renewTime", "acquireTime", "leaseDurationSeconds", "leaseTransitions"] {
                 assert!(!lease["spec"][field].is_null(), "round {round}: {lease}");
             }
-            plugin().run(&["maint", "release", &node, "--holder", &held]).expect(0);
+            if round % 2 == 0 {
+                expire(shared(), &node);
+            } else {
+                plugin().run(&["maint", "release", &node, "--holder", &held]).expect(0);
+            }
         }
     }
     assert!(wins >= ROUNDS * 3 / 4, "{wins} of {ROUNDS} rounds had a winner");

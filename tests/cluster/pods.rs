@@ -760,6 +760,42 @@ fn fencing_keeps_the_lease_that_its_user_holds_already_and_gives_it_back() {
     assert_eq!(lease("{.spec.holderIdentity}"), holder, "not released by another process");
 }
 
+/// Whoever took the lease may be at work on the machine.
+#[test]
+fn a_fence_whose_lease_is_lost_meanwhile_changes_nothing() {
+    let dead = silent_node();
+    let (taken, stolen) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (kubectl, kubeconfig) = (shared().assets.join("kubectl"), shared().kubeconfig(User::Admin, 0));
+    let node = dead.clone();
+    // Once the lease is taken every look at the node is slow; at the first another takes the lease.
+    let proxy = FaultProxy::start(shared(), move |method, path| {
+        if matches!(method, "POST" | "PATCH") && path.contains("/leases") {
+            taken.store(true, Ordering::SeqCst);
+        }
+        if method != "GET" || !path.contains("/nodes/") || !taken.load(Ordering::SeqCst) {
+            return Fault::None;
+        }
+        if !stolen.swap(true, Ordering::SeqCst) {
+            let theft = r#"{"spec":{"holderIdentity":"thief","leaseTransitions":9}}"#;
+            let patch = std::process::Command::new(&kubectl)
+                .args(["patch", "lease", &node, "-n", "kube-node-maintenance", "--type=merge", "-p", theft])
+                .env("KUBECONFIG", &kubeconfig)
+                .output()
+                .unwrap();
+            assert!(patch.status.success(), "{patch:?}");
+        }
+        Fault::Late(2000)
+    });
+    Plugin::new(&proxy.kubeconfig)
+        .run(&["fence", &dead, "--confirm"])
+        .expect(75)
+        .says("the maintenance lease was lost meanwhile: 'thief' took");
+    let get = |args: &[&str]| shared().kubectl(&[&["get"], args].concat());
+    assert!(!get(&["node", &dead, "-o", "jsonpath={.spec.taints}"]).contains("out-of-service"));
+    let holder = ["-n", "kube-node-maintenance", "-o", "jsonpath={.spec.holderIdentity}"];
+    assert_eq!(get(&[&["lease", &dead][..], &holder].concat()), "thief");
+}
+
 #[test]
 fn partitions_are_listed_with_what_is_stranded() {
     let (namespace, node) = (namespace(), silent_node());

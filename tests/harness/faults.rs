@@ -4,13 +4,13 @@
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{TcpListener, TcpStream},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicI64, Ordering},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use futures::StreamExt as _;
@@ -29,6 +29,8 @@ pub enum Fault {
     None,
     /// Answer with this status, and do not pass it on.
     Refuse(u16),
+    /// Answer with 429 and ask for so many seconds of patience, and do not pass it on.
+    Busy(u64),
     /// Pass it on, and close the connection instead of answering.
     CutAfter,
     /// Close the connection without passing it on.
@@ -41,8 +43,16 @@ pub enum Fault {
     Late(u64),
     /// Pass it on twice, as a proxy that tries again does, and answer with the second answer.
     Twice,
+    /// Pass it on and answer, and pass it on again so many milliseconds later.
+    TwiceLate(u64),
     /// Pass it on, and claim in the answer that the server's clock is off by these seconds.
     Clock(i64),
+    /// Pass a watch on for so many milliseconds, and then close the connection.
+    CutWatch(u64),
+    /// Pass a watch on for so many milliseconds, and then nothing more of it.
+    StallWatch(u64),
+    /// Pass all that a watch tells on so many milliseconds late.
+    DelayWatch(u64),
 }
 
 pub struct FaultProxy {
@@ -63,6 +73,17 @@ impl FaultProxy {
         n: usize,
         script: impl Fn(&str, &str) -> Fault + Send + Sync + 'static,
     ) -> Self {
+        Self::start_with_clock(plane, user, n, Arc::default(), script)
+    }
+
+    /// Starts one that claims in all its answers that the server's clock is off by `clock`, milliseconds.
+    pub fn start_with_clock(
+        plane: &ControlPlane,
+        user: User,
+        n: usize,
+        clock: Arc<AtomicI64>,
+        script: impl Fn(&str, &str) -> Fault + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let upstream = plane.kubeconfig(user, n);
@@ -72,8 +93,8 @@ impl FaultProxy {
         thread::spawn(move || {
             for connection in listener.incoming().map(Result::unwrap) {
                 let (script, upstream) = (Arc::clone(&script), upstream.clone());
-                let severed = Arc::clone(&is_severed);
-                thread::spawn(move || serve(connection, &upstream, &*script, &severed));
+                let (severed, clock) = (Arc::clone(&is_severed), Arc::clone(&clock));
+                thread::spawn(move || serve(connection, &upstream, &*script, &severed, &clock));
             }
         });
         let kubeconfig = plane.folder.join(format!("faults-{}.kubeconfig", random()));
@@ -93,12 +114,8 @@ impl FaultProxy {
     }
 }
 
-fn serve(
-    connection: TcpStream,
-    upstream: &PathBuf,
-    script: &(dyn Fn(&str, &str) -> Fault + Send + Sync),
-    severed: &AtomicBool,
-) {
+/// A runtime, and a client in it that tries nothing twice.
+fn connect(upstream: &PathBuf) -> (tokio::runtime::Runtime, Client) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let client = runtime.block_on(async {
         let kubeconfig = Kubeconfig::read_from(upstream).unwrap();
@@ -107,6 +124,54 @@ fn serve(
         config.default_retry = false;
         Client::try_from(config).unwrap()
     });
+    (runtime, client)
+}
+
+/// Passes a request on later, whatever becomes of its connection and whoever sent it.
+fn repeat_later(upstream: &Path, request: http::Request<Vec<u8>>, after: Duration) {
+    let upstream = upstream.to_owned();
+    thread::spawn(move || {
+        thread::sleep(after);
+        let (runtime, client) = connect(&upstream);
+        let _ = runtime.block_on(client.send(request.map(Body::from)));
+    });
+}
+
+/// Passes a watch on, until either side ends it.
+async fn pass_watch(body: Body, writer: &mut TcpStream, fault: Fault, severed: &AtomicBool) {
+    let mut stream = body.into_data_stream();
+    let began = Instant::now();
+    let is_past = |millis| began.elapsed() > Duration::from_millis(millis);
+    while !severed.load(Ordering::SeqCst) {
+        let stalled = matches!(fault, Fault::StallWatch(millis) if is_past(millis));
+        // A client that is gone is not noticed where nothing is passed on.
+        if matches!(fault, Fault::CutWatch(millis) if is_past(millis)) || (stalled && is_past(60_000)) {
+            break;
+        }
+        match tokio::time::timeout(Duration::from_millis(50), stream.next()).await {
+            Ok(Some(Ok(_))) if stalled => {}
+            Ok(Some(Ok(chunk))) => {
+                if let Fault::DelayWatch(millis) = fault {
+                    tokio::time::sleep(Duration::from_millis(millis)).await;
+                }
+                if writer.write_all(&chunk).is_err() {
+                    break;
+                }
+            }
+            Ok(_) => break,
+            Err(_) => {}
+        }
+    }
+}
+
+fn serve(
+    connection: TcpStream,
+    upstream: &PathBuf,
+    script: &(dyn Fn(&str, &str) -> Fault + Send + Sync),
+    severed: &AtomicBool,
+    clock: &AtomicI64,
+) {
+    let (runtime, client) = connect(upstream);
     let mut reader = BufReader::new(connection.try_clone().unwrap());
     let mut writer = connection;
     loop {
@@ -133,13 +198,29 @@ fn serve(
             return;
         }
         let fault = script(&method, &path);
+        let date = || {
+            let claimed = if let Fault::Clock(seconds) = fault { seconds } else { 0 };
+            let offset = jiff::SignedDuration::from_secs(claimed)
+                + jiff::SignedDuration::from_millis(clock.load(Ordering::SeqCst));
+            let now = jiff::Timestamp::now() + offset;
+            jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&now).unwrap()
+        };
         match fault {
             Fault::CutBefore => return,
-            Fault::Refuse(status) => {
+            Fault::Refuse(_) | Fault::Busy(_) => {
+                let (status, more) = match fault {
+                    Fault::Busy(seconds) => (429, format!("retry-after: {seconds}\r\n")),
+                    Fault::Refuse(status) => (status, String::new()),
+                    _ => unreachable!(),
+                };
                 let text = format!(
                     r#"{{"kind":"Status","code":{status},"reason":"Injected","message":"injected {status}"}}"#
                 );
-                let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n{text}", text.len());
+                let head = format!(
+                    "HTTP/1.1 {status} X\r\ndate: {}\r\n{more}content-length: {}\r\n\r\n{text}",
+                    date(),
+                    text.len()
+                );
                 if writer.write_all(head.as_bytes()).is_err() {
                     return;
                 }
@@ -155,7 +236,12 @@ fn serve(
             if fault == Fault::Twice {
                 let _ = client.send(request.clone().map(Body::from)).await;
             }
+            if let Fault::TwiceLate(millis) = fault {
+                repeat_later(upstream, request.clone(), Duration::from_millis(millis));
+            }
             let Ok(response) = client.send(request.map(Body::from)).await else { return false };
+            // The server's, not the proxy's: it is as old as the answer when that comes late.
+            let date = date();
             match fault {
                 Fault::SlowAnswer(millis) => tokio::time::sleep(Duration::from_millis(millis)).await,
                 Fault::CutAfter => return false,
@@ -165,22 +251,12 @@ fn serve(
                 }
                 _ => {}
             }
-            let offset = if let Fault::Clock(seconds) = fault { seconds } else { 0 };
-            let now = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(offset);
-            let date = jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&now).unwrap();
             let status = response.status().as_u16();
             let head = format!("HTTP/1.1 {status} X\r\ndate: {date}\r\ncontent-type: application/json\r\n");
             if path.contains("watch=true") {
-                // A stream: passed on as it comes, until either side ends it.
+                // A stream: passed on as it comes.
                 let _ = writer.write_all(format!("{head}connection: close\r\n\r\n").as_bytes());
-                let mut stream = response.into_body().into_data_stream();
-                while !severed.load(Ordering::SeqCst) {
-                    match tokio::time::timeout(Duration::from_millis(50), stream.next()).await {
-                        Ok(Some(Ok(chunk))) if writer.write_all(&chunk).is_ok() => {}
-                        Ok(_) => break,
-                        Err(_) => {}
-                    }
-                }
+                pass_watch(response.into_body(), &mut writer, fault, severed).await;
                 return false;
             }
             let Ok(body) = response.into_body().collect().await else { return false };

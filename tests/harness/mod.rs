@@ -168,14 +168,12 @@ impl Server {
     /// Sends it a signal that does not end it: `-STOP` freezes it, `-CONT` brings it back.
     pub fn signal(&self, signal: &str) {
         let child = self.child.as_ref().unwrap_or_else(|| panic!("{} does not run", self.name));
-        let group = format!("-{}", child.id());
-        assert!(Command::new("kill").args([signal, "--", &group]).status().unwrap().success());
+        signal_group(signal, child);
     }
 
     fn end(&mut self, signal: &str) {
         let mut child = self.child.take().unwrap_or_else(|| panic!("{} does not run", self.name));
-        let group = format!("-{}", child.id());
-        assert!(Command::new("kill").args([signal, "--", &group]).status().unwrap().success());
+        signal_group(signal, &child);
         child.wait().unwrap();
         for file in ["group", "pid"] {
             let _ = fs::remove_file(self.folder.join(file));
@@ -201,6 +199,17 @@ impl Server {
         let lines: Vec<_> = log.lines().collect();
         lines[lines.len().saturating_sub(15)..].join("\n")
     }
+}
+
+/// Signals a child and what it has started, which are a process group.
+fn signal_group(signal: &str, child: &Child) {
+    let group = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    nix::sys::signal::killpg(group, signal_named(signal)).unwrap();
+}
+
+/// A signal by its name as an option of `kill`: `-STOP`.
+pub fn signal_named(option: &str) -> nix::sys::signal::Signal {
+    format!("SIG{}", option.trim_start_matches('-')).parse().unwrap()
 }
 
 /// A running control plane; dropping it ends it.
@@ -421,19 +430,13 @@ impl ControlPlane {
 
     fn wait_ready(&mut self, n: usize) {
         let deadline = Instant::now() + READY_WITHIN;
-        let url = format!("{}/readyz", self.url(n));
-        let certificate = |suffix: &str| self.folder.join(format!("admin.{suffix}"));
         loop {
-            let answer = Command::new("curl")
-                .args(["--silent", "--max-time", "5", "--cacert"])
-                .arg(self.authority_file())
-                .arg("--cert")
-                .arg(certificate("crt"))
-                .arg("--key")
-                .arg(certificate("key"))
-                .arg(&url)
+            let answer = Command::new(self.assets.join("kubectl"))
+                .args(["get", "--raw=/readyz", "--request-timeout=5s"])
+                .env("KUBECONFIG", self.kubeconfig(User::Admin, n))
+                .env("HOME", &self.folder)
                 .output()
-                .expect("curl is needed to see when a kube-apiserver is ready");
+                .unwrap();
             if answer.stdout == b"ok" {
                 return;
             }

@@ -228,9 +228,7 @@ impl Running {
     }
 
     pub fn signal(&self, signal: &str) {
-        assert!(
-            Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap().success()
-        );
+        send(signal, self.child.id());
     }
 
     /// The exit code; 128 and the number for a signal.
@@ -250,6 +248,17 @@ impl Running {
             thread::sleep(Duration::from_millis(5));
         }
     }
+}
+
+/// Sends a signal, named as an option of `kill`: `-TERM`.
+#[track_caller]
+pub fn send(signal: &str, process: u32) {
+    use nix::{
+        sys::signal::{Signal, kill},
+        unistd::Pid,
+    };
+    let signal: Signal = format!("SIG{}", signal.trim_start_matches('-')).parse().unwrap();
+    kill(Pid::from_raw(i32::try_from(process).unwrap()), signal).unwrap();
 }
 
 #[track_caller]

@@ -26,6 +26,10 @@ use std::{
 
 use harness::{ControlPlane, Shape, User};
 use jiff::{SignedDuration, Timestamp};
+use nix::{
+    sys::signal::{Signal, kill, killpg},
+    unistd::Pid,
+};
 use serde_json::{Value, json};
 
 fn main() -> ExitCode {
@@ -173,7 +177,7 @@ fn down() -> ExitCode {
     // A number in a file may be somebody else's by now, after a restart of the machine for one.
     let owner = fs::read_to_string(folder.join("pid")).unwrap_or_default();
     if is_running(&owner, "examples/sandbox") {
-        let _ = Command::new("kill").arg(owner.trim()).status();
+        let _ = kill(Pid::from_raw(owner.trim().parse().unwrap()), Signal::SIGTERM);
         await_end(&folder);
     }
     if folder.exists() {
@@ -182,12 +186,9 @@ fn down() -> ExitCode {
             for file in ["group", "pid"] {
                 let id = fs::read_to_string(server.path().join(file)).unwrap_or_default();
                 if is_running(&id, &folder.display().to_string()) {
-                    let id = id.trim();
-                    let kill = |whom: &str| {
-                        Command::new("kill").args(["-KILL", "--", whom]).stderr(Stdio::null()).status()
-                    };
-                    if !kill(&format!("-{id}")).is_ok_and(|status| status.success()) {
-                        let _ = kill(id);
+                    let id = Pid::from_raw(id.trim().parse().unwrap());
+                    if killpg(id, Signal::SIGKILL).is_err() {
+                        let _ = kill(id, Signal::SIGKILL);
                     }
                 }
             }
@@ -213,7 +214,7 @@ fn await_end(folder: &Path) {
 /// Whether a process runs, and is the one that was meant: its command line mentions `word`.
 fn is_running(id: &str, word: &str) -> bool {
     let id = id.trim();
-    if id.parse::<u32>().is_err() {
+    if !id.parse::<i32>().is_ok_and(|id| id > 0) {
         return false;
     }
     let arguments = fs::read(format!("/proc/{id}/cmdline")).or_else(|_| {

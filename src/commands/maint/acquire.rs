@@ -8,7 +8,7 @@ use futures::{StreamExt as _, stream};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    AT_ONCE, Target, blocked, dry_run_note, holding, in_the_way, targets, tell_remarks, unrenewed_seconds,
+    AT_ONCE, Target, blocked, dry_run_note, in_the_way, run::term, targets, tell_remarks, unrenewed_seconds,
     who, writing,
 };
 use crate::{
@@ -31,11 +31,17 @@ use crate::{
         progress::{Progress, WaitLine},
         prompt,
     },
-    session::{Claim, Held, Released, Took, Waiting, keep, within},
+    session::{Claim, Held, Released, Took, Waiting, keep_patiently, persistently, within},
 };
 
 /// A lease that was written longer ago than this is renewed before it is told for how long it is held.
 const FRESH: Duration = Duration::from_secs(2);
+
+/// The seconds for which a command that waits for more holds what it has; it is renewed meanwhile.
+const GATHERED: i32 = 60;
+
+/// How long an outage may last, after the leases were taken, where nothing says for how long to wait.
+const OUTAGE: Duration = Duration::from_secs(3);
 
 /// How long undoing may take before the rest is left to expire.
 const UNDO: Duration = Duration::from_secs(30);
@@ -59,7 +65,12 @@ pub async fn run(args: &Acquire, cluster: &Cluster, printer: &mut Printer) -> Re
         let name = &held.at.name;
         let how = match before {
             Standing::Ours { .. } if before.is_valid(began) => "renewed, it was yours already".to_owned(),
+            // Nobody else's is taken while it is held.
+            Standing::Held { .. } | Standing::Admin { .. } => "renewed, it was yours already".to_owned(),
             Standing::Ours { .. } => "acquired again, your time had run out".to_owned(),
+            Standing::Expired { holder, .. } if held.who.is(holder) => {
+                "acquired again, your time had run out".to_owned()
+            }
             Standing::Expired { holder, .. } => format!("taken over from '{holder}', whose time had run out"),
             _ => "acquired".to_owned(),
         };
@@ -181,32 +192,21 @@ pub fn check_all(claims: &[Known], cluster: &Cluster) -> Result<()> {
 /// Ctrl-C.
 ///
 /// The first by name is taken before the others, so that of several who want the same nodes one
-/// gets them all. Who waits takes one after the other in the order of their names: nobody can then
-/// wait for somebody who waits for him.
+/// gets them all.
 pub async fn take_all(
     claims: &[Known],
     wait: &cli::Wait,
     cluster: &Cluster,
     printer: &mut Printer,
 ) -> Result<Vec<(Held, Standing)>> {
-    if wait.wait.is_none() {
-        check_all(claims, cluster)?;
+    if let Some(limit) = wait.wait {
+        return wait_for_all(claims, limit, cluster, printer).await;
     }
+    check_all(claims, cluster)?;
     let taken: RefCell<Vec<(Held, Standing)>> = RefCell::default();
     let progress = Progress::new(claims.len(), "taking leases");
     let stop = Cell::new(false);
     let taking = async {
-        if let Some(limit) = wait.wait {
-            let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
-            for (n, (claim, lease)) in claims.iter().enumerate() {
-                // What was read at the start may be long ago after the first.
-                let known = (n == 0 && !claim.waits).then_some(lease);
-                let took = Box::pin(take_or_wait(claim, known, deadline, &taken, cluster, printer)).await?;
-                taken.borrow_mut().push(took);
-                progress.one_done();
-            }
-            return Ok(());
-        }
         let take = async |(claim, lease): &Known| {
             if stop.get() {
                 return Ok(());
@@ -243,10 +243,9 @@ pub async fn take_all(
             biased;
             interruption = interrupted() => {
                 stop.set(true);
-                let patience = if wait.wait.is_some() { Duration::from_millis(500) } else { UNDO };
                 // A second one does not wait for the answer to what is under way.
                 tokio::select! {
-                    _ = tokio::time::timeout(patience, &mut taking) => {}
+                    _ = tokio::time::timeout(UNDO, &mut taking) => {}
                     _ = interrupted() => {}
                 }
                 Err(interruption)
@@ -256,51 +255,261 @@ pub async fn take_all(
     };
     drop(progress);
     let mut taken = taken.into_inner();
-    let waited = wait.wait.is_some() && claims.len() > 1;
+    taken.sort_by(|(a, _), (b, _)| a.at.name.cmp(&b.at.name));
+    let own: Vec<Claim> = claims.iter().map(|(claim, _)| claim.clone()).collect();
     let outcome = match outcome {
         Ok(()) => tokio::select! {
             biased;
             interruption = interrupted() => Err(interruption),
-            outcome = settle(claims, &taken, waited, cluster) => outcome,
+            outcome = settle(claims, &own, &mut taken, cluster) => outcome,
         },
         outcome => outcome,
     };
     if let Err(error) = outcome {
-        undo(claims, cluster, printer).await;
+        undo(&own, cluster, printer).await;
         return Err(error);
     }
-    taken.sort_by(|(a, _), (b, _)| a.at.name.cmp(&b.at.name));
     Ok(taken)
 }
 
 /// Makes sure of what is told next: that the leases are held for as long as was asked for, and that the
 /// nodes are still those that were looked at.
-async fn settle(claims: &[Known], taken: &[(Held, Standing)], waited: bool, cluster: &Cluster) -> Result<()> {
-    let pairs: Vec<(&Claim, &Held)> = claims
-        .iter()
-        .filter_map(|(claim, _)| Some((claim, &taken.iter().find(|(held, _)| held.at == claim.at)?.0)))
-        .collect();
-    settle_owners(claims, taken, cluster).await?;
-    if waited {
-        let held = stream::iter(&pairs)
-            .filter(|(claim, _)| std::future::ready(!claim.terms.ignore_medik8s))
-            .map(async |(claim, _)| (&claim.at.name, cluster.medik8s_holder(&claim.at.name).await));
-        let mut held = std::pin::pin!(held.buffer_unordered(AT_ONCE));
-        while let Some((name, holder)) = held.next().await {
-            if let Some(holder) = holder? {
-                return Err(blocked(name, &Obstacle::Medik8s { holder }, None, cluster.server_time()));
+async fn settle(
+    claims: &[Known],
+    own: &[Claim],
+    taken: &mut [(Held, Standing)],
+    cluster: &Cluster,
+) -> Result<()> {
+    let deadline = Some(Instant::now() + OUTAGE);
+    if let Some((_, why)) = settle_owners(claims, own, taken, deadline, cluster).await? {
+        return Err(why);
+    }
+    renew_old(own, taken, deadline, cluster).await
+}
+
+/// Takes all of the leases or none, waiting for those that are held.
+///
+/// One is taken after the other in the order of their names, and one that is lost meanwhile is waited
+/// for again without those that come after it: nobody can then wait for somebody who waits for him.
+/// Until a command has all of several it holds what it has under a name of its own, and not for long:
+/// nobody else is told that it is theirs, and if it is killed they expire soon.
+async fn wait_for_all(
+    claims: &[Known],
+    limit: Option<Duration>,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<Vec<(Held, Standing)>> {
+    let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+    let suffix = term();
+    let gathers = claims.len() > 1
+        && claims.iter().all(|(claim, _)| claim.terms.rule == Rule::Command && !claim.writing.dry_run);
+    let own = |(claim, _): &Known| {
+        let seconds = if claim.terms.who.is_admin() { GATHERED } else { claim.seconds.clamp(3, GATHERED) };
+        if gathers { claim.gathering(&suffix, seconds) } else { claim.clone() }
+    };
+    let own: Vec<Claim> = claims.iter().map(own).collect();
+    let outcome = {
+        let taking = gather(claims, &own, gathers, deadline, cluster, printer);
+        tokio::pin!(taking);
+        tokio::select! {
+            biased;
+            interruption = interrupted() => {
+                // A second one does not wait for the answer to what is under way.
+                tokio::select! {
+                    _ = tokio::time::timeout(Duration::from_millis(500), &mut taking) => {}
+                    _ = interrupted() => {}
+                }
+                Err(interruption)
+            }
+            outcome = &mut taking => outcome,
+        }
+    };
+    if outcome.is_err() {
+        undo(&own, cluster, printer).await;
+    }
+    outcome
+}
+
+/// Which of the leases was lost, and why.
+type LostAgain = (usize, Error);
+
+async fn gather(
+    claims: &[Known],
+    own: &[Claim],
+    gathers: bool,
+    deadline: Option<Instant>,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<Vec<(Held, Standing)>> {
+    let progress = Progress::new(claims.len(), "taking leases");
+    let mut taken: Vec<(Held, Standing)> = Vec::new();
+    // What was read at the start may be long ago after the first.
+    let mut known =
+        claims.first().map(|(_, lease)| lease).filter(|_| !own.iter().take(1).any(|claim| claim.waits));
+    loop {
+        let held: Vec<Held> = taken.iter().map(|(held, _)| held.clone()).collect();
+        let next = own.get(taken.len());
+        let work = async {
+            if let Some(claim) = next {
+                let took = take_or_wait(claim, known.take(), deadline, cluster, printer).await?;
+                taken.push(took);
+                progress.one_done();
+                return Ok(None);
+            }
+            // A moment at least is left to an outage, whatever the limit.
+            let deadline = deadline.map(|deadline| deadline.max(Instant::now() + OUTAGE));
+            if let Some(lost) = settle_owners(claims, own, &mut taken, deadline, cluster).await? {
+                return Ok(Some(lost));
+            }
+            ask_medik8s(own, deadline, cluster).await
+        };
+        let lost = if held.is_empty() || own.iter().any(|claim| claim.writing.dry_run) {
+            work.await?
+        } else {
+            let seconds = own.first().map_or(1, |claim| claim.seconds);
+            let schedule = Schedule::new(Duration::from_secs(u64::try_from(seconds).unwrap_or(1)));
+            tokio::select! {
+                outcome = work => outcome?,
+                lost = keep_patiently(cluster, &held, schedule) => {
+                    let n = held.iter().position(|held| held.at.name == lost.name()).unwrap_or(0);
+                    Some((n, Error::LostRace { message: lost.to_string() }))
+                }
+            }
+        };
+        let lost = match lost {
+            None if held.len() < own.len() => continue,
+            None if gathers => rename_all(claims, &mut taken, deadline, cluster).await?,
+            None => match renew_old(own, &taken, deadline, cluster).await {
+                Err(why @ Error::LostRace { .. }) => Some((0, why)),
+                outcome => outcome.map(|()| None)?,
+            },
+            lost => lost,
+        };
+        let Some((n, why)) = lost else { return Ok(taken) };
+        printer.warn(&format!("{} is waited for again: {why}", own[n].at.name));
+        // The one that was under way may have been written too.
+        for claim in own.iter().take(taken.len() + 1).skip(n) {
+            persistently(deadline, async || claim.withdraw(cluster).await).await?;
+        }
+        taken.truncate(n);
+    }
+}
+
+/// Gives all that was gathered the names that it was gathered for. If one was lost, all have to be
+/// waited for again.
+async fn rename_all(
+    claims: &[Known],
+    taken: &mut [(Held, Standing)],
+    deadline: Option<Instant>,
+    cluster: &Cluster,
+) -> Result<Option<LostAgain>> {
+    let deadline = deadline.map(|deadline| deadline.max(Instant::now() + UNDO));
+    let is_admin = claims.iter().any(|(claim, _)| claim.terms.who.is_admin());
+    let look = async || {
+        if !is_admin {
+            // The owner stays.
+            return Ok(Vec::new());
+        }
+        persistently(deadline, async || cluster.nodes(None).await).await
+    };
+    let work = async {
+        let nodes = look().await?;
+        let renamed = stream::iter(claims.iter().zip(&*taken).enumerate())
+            .map(async |(n, ((claim, _), (held, _)))| {
+                let owner = nodes.iter().find(|node| node.name == claim.at.name);
+                (n, claim.rename(cluster, held, owner).await)
+            })
+            .buffer_unordered(AT_ONCE)
+            .collect::<Vec<_>>();
+        let mut lost = None;
+        for (n, renamed) in renamed.await {
+            match renamed {
+                Ok(held) => taken[n].0 = held,
+                Err(why @ Error::LostRace { .. }) => lost = Some((0, why)),
+                Err(error) => return Err(error),
             }
         }
-    }
-    // A process renews by itself.
-    let due = |(claim, held): &&(&Claim, &Held)| {
-        claim.terms.rule == Rule::Command
-            && !claim.terms.who.is_admin()
-            && !claim.writing.dry_run
-            && (held.sent() + FRESH).has_passed()
+        if lost.is_none() {
+            // The owner was written together with the name.
+            let nodes = look().await?;
+            let was_recreated = |held: &Held| {
+                let metadata = &held.lease().value.metadata;
+                nodes.iter().any(|node| metadata.belongs_to_predecessor_of(node))
+            };
+            if let Some((held, _)) = taken.iter().find(|(held, _)| was_recreated(held)) {
+                let message = format!("node '{}' was recreated meanwhile", held.at.name);
+                lost = Some((0, Error::LostRace { message }));
+            }
+        }
+        if lost.is_some() {
+            return Ok(lost);
+        }
+        let own: Vec<Claim> = claims.iter().map(|(claim, _)| claim.clone()).collect();
+        match renew_old(&own, taken, deadline, cluster).await {
+            Err(why @ Error::LostRace { .. }) => Ok(Some((0, why))),
+            outcome => outcome.map(|()| None),
+        }
     };
-    let mut renewals = stream::iter(pairs.iter().filter(due))
-        .map(async |(claim, held)| within(UNDO, held.renew(cluster, claim.seconds)).await)
+    let Some(deadline) = deadline else { return work.await };
+    let late = |_| Error::TimedOut {
+        message: "the leases could not be taken in time: the server is slow to answer".into(),
+    };
+    timeout_at(deadline, work).await.map_err(late)?
+}
+
+/// Whether medik8s has begun to work on a node while the others were waited for.
+async fn ask_medik8s(
+    own: &[Claim],
+    deadline: Option<Instant>,
+    cluster: &Cluster,
+) -> Result<Option<LostAgain>> {
+    if own.len() < 2 {
+        return Ok(None);
+    }
+    let asked = stream::iter(own.iter().enumerate())
+        .filter(|(_, claim)| std::future::ready(!claim.terms.ignore_medik8s))
+        .map(async |(n, claim)| {
+            let name = &claim.at.name;
+            (n, persistently(deadline, async || cluster.medik8s_holder(name).await).await)
+        })
+        .buffer_unordered(AT_ONCE)
+        .collect::<Vec<_>>();
+    let mut first = None;
+    for (n, holder) in asked.await {
+        if let Some(holder) = holder?
+            && first.as_ref().is_none_or(|(before, _)| n < *before)
+        {
+            let why = blocked(&own[n].at.name, &Obstacle::Medik8s { holder }, None, cluster.server_time());
+            first = Some((n, why));
+        }
+    }
+    Ok(first)
+}
+
+/// Makes sure that the leases are held for as long as will be said.
+async fn renew_old(
+    own: &[Claim],
+    taken: &[(Held, Standing)],
+    deadline: Option<Instant>,
+    cluster: &Cluster,
+) -> Result<()> {
+    let due = |(claim, (held, _)): &(&Claim, &(Held, Standing))| {
+        // A process renews by itself, if it has the time.
+        let fresh = if claim.terms.rule == Rule::Command {
+            FRESH
+        } else {
+            Schedule::new(Duration::from_secs(u64::try_from(claim.seconds).unwrap_or(1))).renew
+        };
+        !held.who.is_admin() && !claim.writing.dry_run && (held.sent() + fresh).has_passed()
+    };
+    let mut renewals = stream::iter(own.iter().zip(taken).filter(due))
+        .map(async |(claim, (held, _))| {
+            let renewal = held.renew(cluster, claim.seconds);
+            match deadline {
+                Some(_) => within(UNDO, renewal).await,
+                None => renewal.await,
+            }
+        })
         .buffer_unordered(AT_ONCE);
     while let Some(renewal) = renewals.next().await {
         renewal?;
@@ -309,78 +518,63 @@ async fn settle(claims: &[Known], taken: &[(Held, Standing)], waited: bool, clus
 }
 
 /// Makes sure that each lease whose owner was written goes with its node as it is now: the node may
-/// have been deleted, or recreated, since it was looked at.
-async fn settle_owners(claims: &[Known], taken: &[(Held, Standing)], cluster: &Cluster) -> Result<()> {
+/// have been deleted, or recreated, since it was looked at. The first that was lost by that, if any.
+async fn settle_owners(
+    claims: &[Known],
+    own: &[Claim],
+    taken: &mut [(Held, Standing)],
+    deadline: Option<Instant>,
+    cluster: &Cluster,
+) -> Result<Option<LostAgain>> {
     let owned = |lease: &Lease| (lease.metadata.uid.clone(), lease.metadata.owner_references.clone());
-    let new: Vec<(&Claim, &Held)> = claims
-        .iter()
-        .filter_map(|(claim, known)| {
-            let (held, _) = taken.iter().find(|(held, _)| held.at == claim.at)?;
-            let known = known.as_ref().map(|lease| owned(&lease.value));
-            (known != Some(owned(&held.lease().value))).then_some((claim, held))
-        })
-        .collect();
+    let is_new = |(known, held): (&Known, &Held)| {
+        known.1.as_ref().map(|lease| owned(&lease.value)) != Some(owned(&held.lease().value))
+    };
+    let new: Vec<usize> = (0..taken.len()).filter(|n| is_new((&claims[*n], &taken[*n].0))).collect();
     let nodes: Vec<Metadata> = match &new[..] {
-        [] => return Ok(()),
-        [(claim, _)] => match persistently(|| cluster.node(&claim.at.name)).await {
+        [] => return Ok(None),
+        [n] => match persistently(deadline, async || cluster.node(&own[*n].at.name).await).await {
             Err(error) if error.is_not_found() => Vec::new(),
             node => vec![node?],
         },
-        _ => persistently(|| cluster.nodes(None)).await?,
+        _ => persistently(deadline, async || cluster.nodes(None).await).await?,
     };
     let nodes: BTreeMap<&str, &Metadata> = nodes.iter().map(|node| (node.name.as_str(), node)).collect();
-    for (claim, held) in new {
-        claim.settle(cluster, held, nodes.get(claim.at.name.as_str()).copied()).await?;
-    }
-    Ok(())
-}
-
-/// A read that what was taken depends on: an outage of a few seconds is no reason to give it up.
-async fn persistently<T, F: Future<Output = Result<T>>>(read: impl Fn() -> F) -> Result<T> {
-    for _ in 0..5 {
-        match read().await {
-            Err(error) if error.is_transient() => tokio::time::sleep(Duration::from_millis(500)).await,
-            outcome => return outcome,
+    for n in new {
+        let (claim, held) = (&own[n], taken[n].0.clone());
+        let node = nodes.get(claim.at.name.as_str()).map(|node| (*node).clone());
+        match claim.settle(cluster, held, node, deadline).await? {
+            Took::Yes(held, _) => taken[n].0 = held,
+            Took::No(obstacle, lease) => {
+                let lease = lease.as_ref().map(|lease| &*lease.value);
+                return Ok(Some((n, blocked(&claim.at.name, &obstacle, lease, cluster.server_time()))));
+            }
         }
     }
-    read().await
+    Ok(None)
 }
 
-/// Takes the next lease, waiting for it if need be; those taken before are kept meanwhile.
+/// Takes the next lease, waiting for it if need be.
 async fn take_or_wait(
     claim: &Claim,
     known: Option<&Option<Object<Lease>>>,
     deadline: Option<Instant>,
-    taken: &RefCell<Vec<(Held, Standing)>>,
     cluster: &Cluster,
     printer: &mut Printer,
 ) -> Result<(Held, Standing)> {
-    let taking = async {
-        let first = async {
-            match known {
-                Some(lease) => claim.take(cluster, lease.clone()).await,
-                None => claim.take_anew(cluster).await,
-            }
-        };
-        match take_by(&claim.at.name, deadline, first).await {
-            Ok(Took::Yes(held, before)) => return Ok((held, before)),
-            Ok(Took::No(..)) => {}
-            Err(error) if error.is_transient() => {}
-            Err(error) => return Err(error),
+    let first = async {
+        match known {
+            Some(lease) => claim.take(cluster, lease.clone()).await,
+            None => claim.take_anew(cluster).await,
         }
-        wait_for(claim, deadline, cluster, printer).await
     };
-    let held: Vec<Held> = taken.borrow().iter().map(|(held, _)| held.clone()).collect();
-    if held.is_empty() || claim.writing.dry_run {
-        return taking.await;
+    match take_by(&claim.at.name, deadline, first).await {
+        Ok(Took::Yes(held, before)) => return Ok((held, before)),
+        Ok(Took::No(..)) => {}
+        Err(error) if error.is_transient() => {}
+        Err(error) => return Err(error),
     }
-    let schedule = Schedule::new(Duration::from_secs(u64::try_from(claim.seconds).unwrap_or(1)));
-    tokio::select! {
-        took = taking => took,
-        lost = keep(cluster, &held, schedule, |_| ()) => {
-            Err(Error::LostRace { message: format!("while waiting for {}: {lost}", claim.at.name) })
-        }
-    }
+    wait_for(claim, deadline, cluster, printer).await
 }
 
 /// Takes a lease, if that is done in time; otherwise what was written has to be withdrawn.
@@ -397,9 +591,9 @@ pub async fn take_by(
 }
 
 /// Releases, or puts back, what these claims have written last. Ctrl-C leaves the rest.
-pub async fn undo(claims: &[Known], cluster: &Cluster, printer: &mut Printer) {
+pub async fn undo(claims: &[Claim], cluster: &Cluster, printer: &mut Printer) {
     let undone = stream::iter(claims)
-        .map(async |(claim, _)| (claim.at.name.clone(), within(UNDO, claim.withdraw(cluster)).await))
+        .map(async |claim| (&claim.at.name, within(UNDO, claim.withdraw(cluster)).await))
         .buffer_unordered(AT_ONCE)
         .collect::<Vec<_>>();
     let undone = tokio::select! {
@@ -418,9 +612,17 @@ pub async fn undo(claims: &[Known], cluster: &Cluster, printer: &mut Printer) {
             several => printer.note(&format!("{words}: {} leases", several.len())),
         }
     }
-    for (name, done) in &undone {
-        if let Err(error) = done {
-            printer.warn(&format!("{name} may still be held: {error}"));
+    for (claim, done) in claims.iter().filter_map(|claim| {
+        undone.iter().find(|(name, _)| **name == claim.at.name).map(|(_, done)| (claim, done))
+    }) {
+        let name = &claim.at.name;
+        match done {
+            Ok(Released::Shared) => printer.warn(&format!(
+                "{name} is still held by {}: another process renewed it",
+                claim.terms.adopts.as_ref().unwrap_or(&claim.terms.who)
+            )),
+            Ok(_) => {}
+            Err(error) => printer.warn(&format!("{name} may still be held: {error}")),
         }
     }
 }
@@ -435,7 +637,9 @@ pub async fn wait_for(
     let began = Instant::now();
     let name = claim.at.name.clone();
     let mut line = WaitLine::default();
+    let in_its_way: RefCell<Option<Obstacle>> = RefCell::default();
     let waiting = claim.wait(cluster, |Waiting { obstacle, lease, lost }| {
+        in_its_way.replace(obstacle.clone());
         let lease = lease.as_ref().map(|lease| &*lease.value);
         let now = cluster.server_time();
         let news = match (lost, obstacle) {
@@ -466,10 +670,12 @@ pub async fn wait_for(
     };
     let state = match within(UNDO, last_look).await {
         Ok(lease) => {
+            // What is in the way beside the lease is not seen in it.
+            let obstacle = claim.obstacle(cluster, lease.as_ref()).or(in_its_way.take());
             let lease = lease.as_ref().map(|lease| &*lease.value);
-            let now = cluster.server_time();
-            let standing = Standing::of(lease.map(|lease| &lease.spec), &claim.terms.who, now);
-            format!(": it is {}", holding(&standing, lease, now))
+            obstacle.map_or_else(String::new, |obstacle| {
+                format!(": it is {}", in_the_way(&obstacle, lease, cluster.server_time()))
+            })
         }
         Err(_) => String::new(),
     };

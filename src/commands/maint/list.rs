@@ -2,7 +2,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::{Map, Value, json};
 
-use super::{Target, leases, medik8s_leases, nodes, target, who};
+use super::{Target, deleted_node, leases, medik8s_leases, nodes, target, who};
 use crate::{
     cli::MaintList,
     cluster::{Cluster, LEASES, Object},
@@ -26,15 +26,17 @@ pub async fn run(args: &MaintList, cluster: &Cluster, printer: &mut Printer) -> 
         leases(),
         medik8s_leases(),
     ];
+    // Of a selection the nodes that were deleted are not known.
+    let deleted = listing.selector.is_none() && listing.field_selector.is_none();
+    let view = |who| Nodes { who, abandoned: args.abandoned, deleted };
     if listing.watch {
         let who = who(&args.identity, true, cluster).await?;
-        return watching::run(&Nodes { who, abandoned: args.abandoned }, &queries, listing, cluster, printer)
-            .await;
+        return watching::run(&view(who), &queries, listing, cluster, printer).await;
     }
     let (who, sources) =
         tokio::try_join!(who(&args.identity, true, cluster), watching::gather(cluster, &queries))?;
     let now = cluster.server_time();
-    let rows = Nodes { who, abandoned: args.abandoned }.items(&sources, now);
+    let rows = view(who).items(&sources, now);
     if rows.is_empty() {
         printer.note(if args.abandoned { "no node's lease looks forgotten" } else { "no nodes found" });
         if !matches!(listing.output, crate::output::Format::Json | crate::output::Format::Yaml) {
@@ -48,6 +50,8 @@ pub async fn run(args: &MaintList, cluster: &Cluster, printer: &mut Printer) -> 
 struct Nodes {
     who: Who,
     abandoned: bool,
+    /// Whether leases of deleted nodes are shown, where they are held.
+    deleted: bool,
 }
 
 impl View for Nodes {
@@ -67,10 +71,17 @@ impl View for Nodes {
         let one = |leases: &BTreeMap<String, Object<Lease>>, name: &str| -> Vec<Object<Lease>> {
             leases.get(name).cloned().into_iter().collect()
         };
+        let is_left = |lease: &&Object<Lease>| {
+            self.deleted
+                && !lease.value.holder().is_empty()
+                && nodes.iter().all(|node| node.value.metadata.name != lease.value.metadata.name)
+        };
+        let left = leases.values().filter(is_left).map(|lease| deleted_node(&lease.value.metadata.name));
         let mut rows: Vec<Row> = nodes
             .iter()
+            .map(|node| node.value.metadata.clone())
+            .chain(left)
             .map(|node| {
-                let node = node.value.metadata.clone();
                 let (lease, other) =
                     (one(&leases, &node.name), one(&medik8s, &maintenance::medik8s_name(&node.name)));
                 Row::new(target(node, &lease, &other, now), &self.who, now)
@@ -111,7 +122,9 @@ impl Row {
 
     /// One word for it.
     pub fn state(&self) -> &'static str {
+        let terminating = self.lease().is_some_and(|lease| lease.metadata.deletion_timestamp.is_some());
         match self.standing {
+            Standing::Free | Standing::Expired { .. } | Standing::Ours { .. } if terminating => "terminating",
             Standing::Free | Standing::Expired { .. } if self.target.medik8s.is_some() => "medik8s",
             Standing::Free => "free",
             Standing::Expired { .. } => "expired",
@@ -178,8 +191,13 @@ impl Item for Row {
     }
 
     fn cells(&self, now: ServerTime, wide: bool) -> Vec<Cell> {
-        let state =
-            if self.abandoned { format!("{}, abandoned", self.state()) } else { self.state().to_owned() };
+        let mut state = self.state().to_owned();
+        if self.abandoned {
+            state.push_str(", abandoned");
+        }
+        if self.target.node.uid.is_empty() {
+            state.push_str(", node deleted");
+        }
         let mut cells = vec![
             Cell::new(&self.target.node.name),
             Cell::new(state).tone(self.tone()),

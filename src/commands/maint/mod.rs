@@ -83,11 +83,20 @@ pub struct Target {
 
 /// The nodes that are meant, with all that is known of them, by name.
 pub async fn targets(which: &cli::Nodes, cluster: &Cluster) -> Result<Vec<Target>> {
+    find_targets(which, false, cluster).await
+}
+
+/// As [`targets`], and of nodes that were deleted the leases that were left.
+pub async fn remaining_targets(which: &cli::Nodes, cluster: &Cluster) -> Result<Vec<Target>> {
+    find_targets(which, true, cluster).await
+}
+
+async fn find_targets(which: &cli::Nodes, deleted_too: bool, cluster: &Cluster) -> Result<Vec<Target>> {
     let mut names = which.nodes.clone();
     names.sort();
     names.dedup();
     if let [name] = &names[..] {
-        return one_target(name, cluster).await.map(|target| vec![target]);
+        return one_target(name, deleted_too, cluster).await.map(|target| vec![target]);
     }
     if names.is_empty() && which.selector.is_none() && !which.all {
         return Err(Error::Usage {
@@ -107,6 +116,17 @@ pub async fn targets(which: &cli::Nodes, cluster: &Cluster) -> Result<Vec<Target
         .filter(|node| names.is_empty() || names.contains(&node.name))
         .map(|node| target(node, &leases.items, &medik8s.items, now))
         .collect();
+    if deleted_too && which.selector.is_none() {
+        let is_missing = |name: &str| targets.iter().all(|target| target.node.name != name);
+        let left: Vec<_> = leases
+            .items
+            .iter()
+            .map(|lease| &lease.value.metadata.name)
+            .filter(|name| is_missing(name) && (names.is_empty() || names.contains(name)))
+            .map(|name| target(deleted_node(name), &leases.items, &medik8s.items, now))
+            .collect();
+        targets.extend(left);
+    }
     targets.sort_by(|a, b| a.node.name.cmp(&b.node.name));
     let missing: Vec<_> =
         names.iter().filter(|name| targets.iter().all(|target| target.node.name != **name)).collect();
@@ -127,11 +147,25 @@ pub async fn targets(which: &cli::Nodes, cluster: &Cluster) -> Result<Vec<Target
     Ok(targets)
 }
 
-async fn one_target(name: &str, cluster: &Cluster) -> Result<Target> {
+async fn one_target(name: &str, deleted_too: bool, cluster: &Cluster) -> Result<Target> {
     let at = Address::new(maintenance::NAMESPACE, name);
-    let (node, lease, medik8s) =
-        tokio::try_join!(cluster.node(name), cluster.lease(&at), cluster.medik8s_holder(name))?;
+    let node = async {
+        match cluster.node(name).await {
+            Err(error) if deleted_too && error.is_not_found() => Ok(Err(error)),
+            node => node.map(Ok),
+        }
+    };
+    let (node, lease, medik8s) = tokio::try_join!(node, cluster.lease(&at), cluster.medik8s_holder(name))?;
+    let node = match node {
+        Err(_) if lease.is_some() => deleted_node(name),
+        node => node?,
+    };
     Ok(Target { node, lease, medik8s })
+}
+
+/// All that is left to know of a node that was deleted.
+fn deleted_node(name: &str) -> Metadata {
+    Metadata { name: name.to_owned(), ..Metadata::default() }
 }
 
 fn target(node: Metadata, leases: &[Object<Lease>], medik8s: &[Object<Lease>], now: ServerTime) -> Target {
@@ -212,7 +246,10 @@ fn in_the_way(obstacle: &Obstacle, lease: Option<&Lease>, now: ServerTime) -> St
         }
         Obstacle::OtherReason { reason, since } => {
             let since = since.map_or_else(String::new, |time| format!(" since {time:.0}"));
-            format!("held by you{since} for another reason: {reason}")
+            match reason {
+                Some(reason) => format!("held by you{since} for another reason: {reason}"),
+                None => format!("held by you{since} for no reason that was given"),
+            }
         }
         Obstacle::Medik8s { holder } => {
             format!("held by medik8s ('{holder}', in {})", maintenance::MEDIK8S_NAMESPACE)

@@ -1,6 +1,6 @@
 use futures::{StreamExt as _, stream};
 
-use super::{AT_ONCE, Target, dry_run_note, holding, run::RELEASE, targets, who, writing};
+use super::{AT_ONCE, Target, dry_run_note, holding, remaining_targets, run::RELEASE, who, writing};
 use crate::{
     cli::{DryRun, Release},
     cluster::{Cluster, Object, single::Address},
@@ -17,7 +17,7 @@ use crate::{
 
 pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
     let (who, targets) =
-        tokio::try_join!(who(&args.identity, args.admin, cluster), targets(&args.nodes, cluster))?;
+        tokio::try_join!(who(&args.identity, args.admin, cluster), remaining_targets(&args.nodes, cluster))?;
     // All are looked at, and asked about, before any is written.
     let mut planned: Vec<(Target, Object<Lease>, Who)> = Vec::new();
     for target in targets {

@@ -1,6 +1,6 @@
 use std::{ffi::OsString, time::Duration};
 
-use super::{claims, replaces, take_all, targets, tell_remarks, terms, who};
+use super::{Target, blocked, claims, replaces, take_all, targets, tell_remarks, terms, who};
 use crate::{
     cli::{self, Run},
     cluster::{Cluster, single::Writing},
@@ -8,7 +8,8 @@ use crate::{
     domain::{
         deadline::Schedule,
         holder::Who,
-        taking::{Rule, Terms},
+        maintenance::Standing,
+        taking::{Obstacle, Rule, Terms},
     },
     error::{Error, Result},
     exit::ExitCode,
@@ -18,8 +19,11 @@ use crate::{
 
 pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
     let (who, targets) =
-        tokio::try_join!(who(&args.identity, false, cluster), targets(&args.nodes, cluster))?;
+        tokio::try_join!(who(&args.identity, args.admin, cluster), targets(&args.nodes, cluster))?;
     tell_remarks(cluster, printer);
+    if !args.admin && args.wait.wait.is_none() {
+        targets.iter().try_for_each(|target| check_administrators(target, &who, cluster))?;
+    }
     let mut terms = process_terms(who, args.reason.clone(), &args.taking);
     terms.replaces = replaces(args.yes, true, &targets, &terms, cluster)?;
     let seconds = i32::try_from(args.duration.as_secs()).unwrap_or(i32::MAX);
@@ -29,10 +33,24 @@ pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result
     under(&held, Schedule::new(args.duration), &args.command, cluster, printer).await
 }
 
+/// A lease that one holds oneself as an administrator is in the way, too.
+fn check_administrators(target: &Target, who: &Who, cluster: &Cluster) -> Result<()> {
+    let Some(lease) = target.lease.as_ref().map(|lease| &*lease.value) else { return Ok(()) };
+    if lease.holder() != who.administrator().identity() {
+        return Ok(());
+    }
+    let obstacle = Obstacle::Standing(Standing::Admin { holder: lease.holder().to_owned() });
+    let mut error = blocked(&target.node.name, &obstacle, Some(lease), cluster.server_time());
+    if let Error::Held { hint, .. } = &mut error {
+        *hint = Some("that is you: --admin goes on from it, and gives it back afterwards".into());
+    }
+    Err(error)
+}
+
 /// For a process that runs under a maintenance lease: its holder is its own, and it goes on from what
-/// a command of the same user took before.
+/// a command of the same user took before, for an administrator also from what is held as such.
 pub fn process_terms(who: Who, reason: Option<String>, taking: &cli::Taking) -> Terms {
-    let own = who.unique(&term());
+    let own = who.plain().unique(&term());
     Terms { adopts: Some(who), ..terms(own, Rule::Process, reason, taking) }
 }
 
@@ -60,7 +78,12 @@ pub async fn under(
 ) -> Result<ExitCode> {
     use crate::session::child::{self, Ended};
     let ended = match interrupts::none_so_far().await {
-        Ok(()) => child::run(cluster, held, schedule, command, |warning| printer.warn(warning)).await,
+        Ok(()) => {
+            cluster.share_terminal(false);
+            let ended = child::run(cluster, held, schedule, command, |warning| printer.warn(warning)).await;
+            cluster.share_terminal(true);
+            ended
+        }
         Err(interruption) => Err(interruption),
     };
     interrupts::forget();
@@ -77,6 +100,7 @@ pub async fn under(
     release(held, cluster, printer).await;
     match ended? {
         Ended::Code(code) => Ok(ExitCode::Child(code)),
+        Ended::Interrupted(signal) => Ok(ExitCode::Killed(signal)),
         Ended::NotStarted(code, why) => {
             let program =
                 command.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();

@@ -6,10 +6,11 @@ package main
 // interpretation, so that a kept history can be judged again by a better checker. Times are
 // nanoseconds of one clock. The first line is the run's:
 //
-//	{"kind":"run","seed":"7","late":12000000000,"own_code":40}
+//	{"kind":"run","seed":"7","late":12000000000,"own_code":40,…}
 //	    late      how long a request may be on its way after its process has ended
 //	    own_code  the exit code of a command that ended by itself under a lease
 //	    watched   a watch saw every version of every lease: the holders that it saw there are all
+//	    lag       how long after a write, at most, the watch is expected to have told of it
 //	{"kind":"command","id":1,"worker":3,"verb":"acquire","leases":["node-1"],"holder":"w3",…,"code":0}
 //	    one invocation of the plugin: acquire, renew, release, force-release, run or hold;
 //	    "seen" has how many terms of its holder were seen, by lease, and "freed" how often the lease
@@ -20,7 +21,12 @@ package main
 //	{"kind":"renewal","id":1,"lease":"node-1","call":…,"return":…,"until":…}
 //	    a renewal by invocation 1 that a watch saw in the lease
 //	{"kind":"removal","lease":"node-1","deleted":true,"call":…,"return":…,"code":0}
-//	    a third party deleted the lease, or wrote an empty holder
+//	    a third party deleted the lease, or wrote an empty holder; code 3: there was no lease
+//	{"kind":"version","lease":"node-1","time":…,"version":17,"uid":"…","holder":"w3#0a1b2c3d",
+//	 "acquired":…,"renewed":…,"duration":…,"grace":…,"transitions":4,"deleted":false}
+//	    a version of the lease, as the watch told of it at that time, in the watch's order; without
+//	    grace if it is one that is taken by watching it (see versions.go); "ahead" is how far the clock
+//	    of its holder may be ahead
 //	{"kind":"note","text":"…"}
 //	    for people
 //
@@ -33,12 +39,12 @@ package main
 // One invocation may take a lease more than once: its first write is done without an answer, the lease
 // expires or is taken away before the invocation looks again, and it takes it anew. Where it ran
 // long enough for that, or a third party was at the lease meanwhile, the history gets an attempt and
-// an undo more for it ("ghosts"), unless the watch saw but one term of its holder.
+// an undo more for it ("ghosts"), unless the watch saw no more terms of its holder than it told of. No
+// command runs under these.
 //
 // After a removal the command under the lease may live on until the lease that it had would have
 // expired (it is ended within two seconds where the plugin may watch and the server answers, but that
-// is not this checker's business): its beats in that time are left out. The fencing token protects
-// there, and its order is checked over the beats that remain.
+// is not this checker's business). The fencing token protects there.
 
 import (
 	"bufio"
@@ -92,6 +98,13 @@ type record struct {
 	Until   int64  `json:"until,omitempty"`
 	Deleted bool   `json:"deleted,omitempty"`
 
+	Lag         int64  `json:"lag,omitempty"`
+	Version     uint64 `json:"version,omitempty"`
+	Uid         string `json:"uid,omitempty"`
+	Acquired    int64  `json:"acquired,omitempty"`
+	Renewed     int64  `json:"renewed,omitempty"`
+	Transitions int    `json:"transitions,omitempty"`
+
 	Text string `json:"text,omitempty"`
 }
 
@@ -101,6 +114,7 @@ type history struct {
 	order    []int
 	renewals []record
 	removals map[string][]record
+	versions map[string][]record
 }
 
 type invocation struct {
@@ -110,7 +124,7 @@ type invocation struct {
 
 // read reads a history; an error is a history that cannot be judged.
 func read(from io.Reader) (*history, error) {
-	h := &history{commands: map[int]*invocation{}, removals: map[string][]record{}}
+	h := &history{commands: map[int]*invocation{}, removals: map[string][]record{}, versions: map[string][]record{}}
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, 1<<20)
 	var beats []record
@@ -144,7 +158,15 @@ func read(from io.Reader) (*history, error) {
 		case "renewal":
 			h.renewals = append(h.renewals, r)
 		case "removal":
-			h.removals[r.Lease] = append(h.removals[r.Lease], r)
+			// What found nothing did nothing.
+			if r.Code != 3 {
+				h.removals[r.Lease] = append(h.removals[r.Lease], r)
+			}
+		case "version":
+			if all := h.versions[r.Lease]; len(all) > 0 && all[len(all)-1].Version >= r.Version {
+				return nil, fmt.Errorf("line %d: version %d is not newer than the one before", n, r.Version)
+			}
+			h.versions[r.Lease] = append(h.versions[r.Lease], r)
 		case "note":
 		default:
 			return nil, fmt.Errorf("line %d: what is a %q?", n, r.Kind)
@@ -208,20 +230,59 @@ func (h *history) actions() (map[string][]action, error) {
 		add(action{kind: renewed, lease: r.Lease, id: r.Id, holder: process(c), call: r.Call, ret: r.Return, until: r.Until})
 	}
 	for lease, removals := range h.removals {
+		unclear := 0
 		for _, r := range removals {
-			add(action{
+			a := action{
 				kind: takeAway, lease: lease, id: r.Id, holder: "a third party", spares: r.Verb == "force-release",
 				maybe: r.Code != 0, call: r.Call, ret: h.landed(r),
-			})
+			}
+			if !a.maybe {
+				add(a)
+				continue
+			}
+			if unclear == 64 {
+				return nil, fmt.Errorf("%s: over 64 removals of unknown outcome", lease)
+			}
+			a.once = 1 << unclear
+			unclear++
+			for _, a := range h.seenTakenAway(a, r) {
+				add(a)
+			}
+		}
+	}
+	for lease, actions := range leases {
+		ends := h.ends(lease)
+		for n := range actions {
+			actions[n].ends = ends
 		}
 	}
 	return leases, nil
 }
 
+// ends tells how long what happens to a lease can matter.
+func (h *history) ends(lease string) *ends {
+	ends := &ends{lives: map[string]int64{}}
+	for _, c := range h.commands {
+		if len(c.beats) > 0 {
+			ends.lives[process(c)] = c.beats[len(c.beats)-1].Time
+		}
+	}
+	for _, r := range h.removals[lease] {
+		if r.Code != 0 {
+			ends.once = append(ends.once, h.landed(r))
+		}
+	}
+	return ends
+}
+
 // possible tells whether what may have been done can have been done, as far as that is known.
 func (h *history) possible(c *invocation, a action) bool {
-	if !h.run.Watched || c.Shared {
+	switch {
+	case !h.run.Watched:
 		return true
+	case c.Shared:
+		// A name that others use too was seen: but not at any time.
+		return len(h.versions[a.lease]) == 0 || h.seenDone(c.Holder, a)
 	}
 	if a.kind == acquire {
 		return c.Seen[a.lease] > 0
@@ -268,9 +329,9 @@ func (h *history) of(c *invocation, lease string) ([]action, error) {
 	case "acquire", "renew":
 		switch {
 		case c.Code == 0:
-			return append(h.ghosts(c, lease, base), as(acquire)), nil
+			return append(h.ghosts(c, lease, base, 1), as(acquire)), nil
 		case c.Code == 4 && len(c.Leases) == 1:
-			return append(h.ghosts(c, lease, base), as(held)), nil
+			return append(h.ghosts(c, lease, base, 0), as(held)), nil
 		case c.Code == 3 && c.Verb == "renew":
 			return []action{as(notHeld)}, nil
 		case c.Verb == "renew":
@@ -303,7 +364,7 @@ func (h *history) of(c *invocation, lease string) ([]action, error) {
 		case c.Code == h.run.OwnCode:
 			return nil, fmt.Errorf("the command of %d ended without a beat", c.Id)
 		case c.Code == 4 && len(c.Leases) == 1:
-			return append(h.ghosts(c, lease, base), as(held)), nil
+			return append(h.ghosts(c, lease, base, 0), as(held)), nil
 		}
 		return []action{unclear(acquire), unclear(end)}, nil
 	}
@@ -315,15 +376,14 @@ func (h *history) term(c *invocation, lease string, base action) []action {
 	first, last := c.beats[0].Time, c.beats[len(c.beats)-1].Time
 	taking := base
 	taking.kind, taking.ret = acquire, max(first, c.Call)
-	actions := append(h.ghosts(c, lease, taking), taking)
-	beats := h.protected(c, lease)
-	for i, b := range beats {
+	actions := append(h.ghosts(c, lease, taking, 1), taking)
+	for i, b := range c.beats {
 		// The first and the last, and some between.
-		if i != 0 && i != len(beats)-1 && i*(mostBeats-1)/len(beats) == (i-1)*(mostBeats-1)/len(beats) {
+		if i != 0 && i != len(c.beats)-1 && i*(mostBeats-1)/len(c.beats) == (i-1)*(mostBeats-1)/len(c.beats) {
 			continue
 		}
 		a := base
-		a.kind, a.call, a.ret = beat, b.Time, b.Time
+		a.kind, a.call, a.ret, a.duration = beat, b.Time, b.Time, c.Duration
 		actions = append(actions, a)
 	}
 	if last > c.Return {
@@ -338,25 +398,9 @@ func (h *history) term(c *invocation, lease string, base action) []action {
 	return append(actions, letting)
 }
 
-// protected are the beats that the lease has to protect: all but those after a removal.
-func (h *history) protected(c *invocation, lease string) []record {
-	var beats []record
-	for _, b := range c.beats {
-		removed := false
-		for _, r := range h.removals[lease] {
-			until := h.landed(r) + c.Duration
-			removed = removed || (r.Call <= b.Time && b.Time <= until && c.Call <= h.landed(r))
-		}
-		if !removed {
-			beats = append(beats, b)
-		}
-	}
-	return beats
-}
-
-// ghosts are what an invocation may have done beside what it told of.
-func (h *history) ghosts(c *invocation, lease string, base action) []action {
-	if h.terms(c, lease) < 2 {
+// ghosts are what an invocation may have done beside what it told of: so many terms.
+func (h *history) ghosts(c *invocation, lease string, base action, told int) []action {
+	if min(h.terms(c, lease), h.termsSeen(c.Holder, lease, base.call, base.ret+h.run.Late)) <= told {
 		return nil
 	}
 	count := 0
@@ -380,7 +424,7 @@ func (h *history) ghosts(c *invocation, lease string, base action) []action {
 	var actions []action
 	for range count {
 		attempt, rollback := base, base
-		attempt.kind, attempt.maybe, attempt.ret = acquire, true, ret
+		attempt.kind, attempt.maybe, attempt.ret, attempt.ghost = acquire, true, ret, true
 		rollback.kind, rollback.maybe, rollback.ret = undo, true, ret
 		actions = append(actions, attempt, rollback)
 	}
@@ -414,53 +458,77 @@ func (h *history) pretended(actions []action) []action {
 	return pretended
 }
 
-// tokens checks that of two terms of a lease the later has the greater token.
-func (h *history) tokens() []string {
-	type term struct {
-		id      int
-		first   int64
-		token   uint64
-		fencing bool
-	}
-	terms := map[string][]term{}
-	var wrong []string
+// A tokened term is an invocation whose command ran under a lease, with the token that it was given.
+type tokened struct {
+	*invocation
+	token   uint64
+	fencing bool
+}
+
+func (t tokened) first() int64 { return t.beats[0].Time }
+
+// tokened gives the terms of commands, by lease, in the order of their first beats; and what is wrong
+// with a single one.
+func (h *history) tokened() (terms map[string][]tokened, wrong []string) {
+	terms = map[string][]tokened{}
 	for _, id := range h.order {
 		c := h.commands[id]
+		if len(c.beats) == 0 {
+			continue
+		}
 		for n, lease := range c.Leases {
-			beats := h.protected(c, lease)
-			if len(beats) == 0 {
-				continue
-			}
-			token, err := strconv.ParseUint(beats[0].Tokens[n], 10, 64)
+			first := c.beats[0].Tokens[n]
+			token, err := strconv.ParseUint(first, 10, 64)
 			if err != nil {
-				wrong = append(wrong, fmt.Sprintf("%s: the token of %d is %q", lease, id, beats[0].Tokens[n]))
+				wrong = append(wrong, fmt.Sprintf("%s: the token of %d is %q", lease, id, first))
 				continue
 			}
-			for _, b := range beats {
-				if b.Tokens[n] != beats[0].Tokens[n] {
-					wrong = append(wrong, fmt.Sprintf("%s: %d had two tokens: %s, %s", lease, id, beats[0].Tokens[n], b.Tokens[n]))
+			for _, b := range c.beats {
+				if b.Tokens[n] != first {
+					wrong = append(wrong, fmt.Sprintf("%s: %d had two tokens: %s, %s", lease, id, first, b.Tokens[n]))
+					break
 				}
 			}
-			terms[lease] = append(terms[lease], term{id, beats[0].Time, token, beats[0].Fencing})
+			terms[lease] = append(terms[lease], tokened{c, token, c.beats[0].Fencing})
 		}
 	}
+	for _, all := range terms {
+		sort.SliceStable(all, func(i, j int) bool { return all[i].first() < all[j].first() })
+	}
+	return terms, wrong
+}
+
+// tokens checks that of two terms of a lease the later has the greater token.
+func (h *history) tokens() []string {
+	terms, wrong := h.tokened()
 	for lease, terms := range terms {
-		sort.Slice(terms, func(i, j int) bool { return terms[i].first < terms[j].first })
-		for n := 1; n < len(terms); n++ {
-			earlier, later := terms[n-1], terms[n]
-			if later.token > earlier.token {
-				continue
+		for n, later := range terms {
+			for _, earlier := range terms[:n] {
+				switch {
+				case later.token > earlier.token:
+				// The count of transitions begins anew with a lease that was deleted.
+				case !(earlier.fencing && later.fencing) && h.deletedBefore(lease, later.first()):
+				case h.lateStart(lease, earlier, later):
+				default:
+					wrong = append(wrong, fmt.Sprintf("%s: the token of %d, at %.3fs, is %d; that of %d, at %.3fs, was %d",
+						lease, later.Id, seconds(later.first()), later.token, earlier.Id, seconds(earlier.first()), earlier.token))
+				}
 			}
-			// The count of transitions begins anew with a lease that was deleted.
-			if !(earlier.fencing && later.fencing) && h.deletedBefore(lease, later.first) {
-				continue
-			}
-			wrong = append(wrong, fmt.Sprintf("%s: the token of %d, at %.3fs, is %d; that of %d, at %.3fs, was %d",
-				lease, later.id, seconds(later.first), later.token, earlier.id, seconds(earlier.first), earlier.token))
+		}
+		if h.run.Watched && len(h.versions[lease]) > 0 {
+			wrong = append(wrong, h.tokensSeen(lease, terms)...)
 		}
 	}
 	sort.Strings(wrong)
 	return wrong
+}
+
+// lateStart tells whether the command that started later may have the older lease: one that was taken
+// away before its command had started, while the lease was another's already.
+func (h *history) lateStart(lease string, earlier, later tokened) bool {
+	return slices.ContainsFunc(h.removals[lease], func(r record) bool {
+		return r.Call <= earlier.first() && later.Call <= h.landed(r)
+	})
 }
 
 func (h *history) deletedBefore(lease string, time int64) bool {

@@ -1,7 +1,7 @@
 // Judges a history of lease operations: whether there is an order in which all of them could have
 // been done to one lease after the other, by the rules of model.go.
 //
-//	history [-timeout 60s] HISTORY
+//	history [-timeout 180s] HISTORY
 //
 // Exit code 0: there is. 1: there is none; what could not be explained is told, and porcupine's
 // picture of it is written beside the history. 2: bad input, or undecided within the time.
@@ -21,9 +21,9 @@ import (
 )
 
 func main() {
-	timeout := flag.Duration("timeout", time.Minute, "the time to spend on one lease")
+	timeout := flag.Duration("timeout", 3*time.Minute, "the time to spend on one lease")
 	flag.Usage = func() {
-		fmt.Fprintf(flag.CommandLine.Output(), "usage: history [-timeout 60s] HISTORY\n")
+		fmt.Fprintf(flag.CommandLine.Output(), "usage: history [-timeout 180s] HISTORY\n")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -58,6 +58,8 @@ type counts struct {
 	Beats    int `json:"beats"`
 	Renewals int `json:"renewals"`
 	Removals int `json:"removals"`
+	// Changes from one holder to another without a release, of complete watches.
+	Takeovers int `json:"takeovers"`
 	// Operations that porcupine was given.
 	Operations int `json:"operations"`
 }
@@ -103,10 +105,18 @@ func judge(h *history, timeout time.Duration, path string, out io.Writer) int {
 			fmt.Fprintf(out, "%s: told of but never seen in the lease: %s\n", lease, a)
 		}
 	}
+	takeovers, early := h.takeovers()
+	count.Takeovers = takeovers
+	if wrong := append(early, h.wrongRenewals()...); len(wrong) > 0 {
+		verdict = 1
+		for _, line := range wrong {
+			fmt.Fprintf(out, "seen in the lease: %s\n", line)
+		}
+	}
 	if wrong := h.tokens(); len(wrong) > 0 {
 		verdict = 1
 		for _, line := range wrong {
-			fmt.Fprintf(out, "fencing token does not grow: %s\n", line)
+			fmt.Fprintf(out, "fencing token: %s\n", line)
 		}
 	}
 	fmt.Fprintf(out, "verdict: %s\n", [...]string{"linearizable", "not linearizable", "undecided"}[verdict])

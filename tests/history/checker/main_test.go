@@ -67,6 +67,23 @@ func forced(call, ret float64) line {
 	return r
 }
 
+// wrote is a version of a maintenance lease that was seen the moment it was written.
+func wrote(version uint64, holder string, acquired, renewed float64) line {
+	return line{
+		Kind: "version", Lease: "x", Time: at(renewed), Version: version, Uid: "u", Holder: holder,
+		Acquired: at(acquired), Renewed: at(renewed), Duration: 10 * s, Grace: 3 * s,
+	}
+}
+
+func plain(v line) line                    { v.Grace = 0; return v }
+func told(time float64, v line) line       { v.Time = at(time); return v }
+func gone(v line) line                     { v.Deleted = true; return v }
+func anew(v line) line                     { v.Uid = "v"; return v }
+func by(holder string, c line) line        { c.Holder = holder; return c }
+func lasting(seconds float64, r line) line { r.Duration = at(seconds); return r }
+
+func lagging(lag float64) line { run := watched; run.Lag = at(lag); return run }
+
 const (
 	legal   = 0
 	illegal = 1
@@ -213,6 +230,12 @@ var histories = []struct {
 		has("x", command(3, "release", "a", 3, 4, 0)), has("x", command(4, "acquire", "b", 5, 6, 0)),
 		command(5, "release", "b", 7, 8, 0), command(6, "acquire", "b", 10, 11, 4)}},
 
+	{"taken without knowing it, lost, and told that it is held", legal, []line{
+		watched, has("x", hold(1, 0, 5, 4)), plain(wrote(7, "job", 1, 1)), command(2, "acquire", "b", 1.5, 2, 4), removal(2.5, 3, 0),
+		gone(plain(wrote(8, "job", 1, 2.6))), has("x", command(3, "acquire", "c", 3.5, 4, 0)), anew(wrote(9, "c", 3.6, 3.6))}},
+	{"never taken, and told that it is held", illegal, []line{
+		watched, hold(1, 0, 5, 4), command(2, "acquire", "b", 1.5, 2, 4), removal(2.5, 3, 0),
+		has("x", command(3, "acquire", "c", 3.5, 4, 0)), wrote(9, "c", 3.6, 3.6)}},
 	{"undone, and seen to be", legal, []line{
 		watched, freed(command(1, "acquire", "a", 0, 3, 130)), command(2, "acquire", "b", 1, 2, 4), has("x", command(3, "acquire", "b", 4, 5, 0))}},
 	{"undone, and never seen to be", illegal, []line{
@@ -271,7 +294,135 @@ var histories = []struct {
 	{"a force that was refused", legal, []line{
 		admin(command(1, "acquire", "a", 0, 1, 0)), command(2, "force-release", "b", 2, 3, 6), command(3, "acquire", "b", 4, 5, 4)}},
 
+	// Third parties whose outcome is not known
+	{"a deletion of what is not there lets nobody take it", illegal, []line{
+		removal(0, 0.5, 3), command(1, "acquire", "a", 4, 4.5, 0), command(2, "acquire", "b", 6, 6.5, 0)}},
+	{"a deletion of what is not there, and one after the other", legal, []line{
+		removal(0, 0.5, 3), command(1, "acquire", "a", 4, 4.5, 0), command(2, "release", "a", 5, 5.5, 0), command(3, "acquire", "b", 6, 6.5, 0)}},
+	{"a deletion of what is not there excuses no overlap", illegal, []line{
+		removal(2, 2.5, 3), hold(1, 0, 5, 75), lives(1, 1), lives(1, 4), hold(2, 2.6, 9, own), lives(2, 3, "2"), lives(2, 8, "2")}},
+	{"a failed deletion is done only once", illegal, []line{
+		removal(0, 0.5, 1), command(1, "acquire", "a", 1, 1.5, 0), command(2, "acquire", "b", 2, 2.5, 0), command(3, "acquire", "c", 3, 3.5, 0)}},
+	{"a failed deletion is done once", legal, []line{
+		removal(0, 0.5, 1), command(1, "acquire", "a", 1, 1.5, 0), command(2, "acquire", "b", 2, 2.5, 0)}},
+	{"two failed deletions are done twice", legal, []line{
+		removal(0, 0.5, 1), removal(0, 0.6, 1), command(1, "acquire", "a", 1, 1.5, 0), command(2, "acquire", "b", 2, 2.5, 0),
+		command(3, "acquire", "c", 3, 3.5, 0)}},
+	{"killed while it released by force, three holders", illegal, []line{
+		command(1, "force-release", "z", 0, 0.5, 137), command(2, "acquire", "a", 1, 1.5, 0), command(3, "acquire", "b", 2, 2.5, 0),
+		command(4, "acquire", "c", 3, 3.5, 0)}},
+	{"killed while it released by force, and never seen to be", illegal, []line{
+		watched, command(1, "force-release", "z", 0, 2, 137),
+		has("x", command(2, "acquire", "a", 0, 0.5, 0)), wrote(7, "a", 0.3, 0.3),
+		has("x", command(3, "acquire", "b", 3, 3.5, 0)), wrote(9, "b", 13.3, 13.3)}},
+	{"killed while it released by force, and seen to be", legal, []line{
+		watched, command(1, "force-release", "z", 0, 2, 137),
+		has("x", command(2, "acquire", "a", 0, 0.5, 0)), wrote(7, "a", 0.3, 0.3), wrote(8, "", 1, 1),
+		has("x", command(3, "acquire", "b", 3, 3.5, 0)), wrote(9, "b", 3.3, 3.3)}},
+	{"killed while it released by force, seen to be, and of another", illegal, []line{
+		watched, command(1, "force-release", "z", 0, 9, 137),
+		has("x", command(2, "acquire", "a", 0, 0.5, 0)), wrote(7, "a", 0.3, 0.3), wrote(8, "", 1, 1),
+		has("x", command(3, "acquire", "b", 3, 3.5, 0)), wrote(9, "b", 3.3, 3.3), wrote(10, "", 4, 4),
+		has("x", command(4, "acquire", "c", 5, 5.5, 0)), wrote(11, "c", 5.3, 5.3)}},
+	{"killed while it released by force, and released by another later", illegal, []line{
+		watched, command(1, "force-release", "z", 0, 0.6, 137),
+		has("x", command(2, "acquire", "a", 0, 0.5, 0)), wrote(7, "a", 0.3, 0.3), wrote(8, "", 2, 2),
+		has("x", command(3, "acquire", "b", 3, 3.5, 0)), wrote(9, "b", 3.3, 3.3)}},
+	{"killed while it released by force, and seen to be late", legal, []line{
+		watched, command(1, "force-release", "z", 0, 0.6, 137),
+		has("x", command(2, "acquire", "a", 0, 0.5, 0)), wrote(7, "a", 0.3, 0.3), told(2, wrote(8, "", 0.5, 0.5)),
+		has("x", command(3, "acquire", "b", 3, 3.5, 0)), wrote(9, "b", 3.3, 3.3)}},
+	{"killed while it deleted, and seen without a holder", illegal, []line{
+		watched, removal(0, 2, 1), has("x", command(2, "acquire", "a", 0, 0.5, 0)), wrote(7, "a", 0.3, 0.3), wrote(8, "", 1, 1),
+		has("x", command(3, "acquire", "b", 3, 3.5, 0)), wrote(9, "b", 3.3, 3.3)}},
+	{"killed while it deleted, and seen to be", legal, []line{
+		watched, removal(0, 2, 1), has("x", command(2, "acquire", "a", 0, 0.5, 0)), wrote(7, "a", 0.3, 0.3), gone(wrote(8, "a", 0.3, 1)),
+		has("x", command(3, "acquire", "b", 3, 3.5, 0)), anew(wrote(9, "b", 3.3, 3.3))}},
+	{"killed while it released by force what an administrator has", illegal, []line{
+		watched, command(1, "force-release", "z", 0, 2, 137),
+		has("x", admin(command(2, "acquire", "a", 0, 0.5, 0))), wrote(7, "kubeadm:a", 0.3, 0.3), wrote(8, "", 1, 1),
+		has("x", command(3, "acquire", "b", 3, 3.5, 0)), wrote(9, "b", 3.3, 3.3)}},
+
+	// After a removal
+	{"who got it by a removal is protected", illegal, []line{
+		hold(1, 0, 5, 75), lives(1, 1), lives(1, 4), hold(2, 0.5, 9, own), removal(2, 2.5, 0), lives(2, 3, "2"), lives(2, 8, "2"),
+		hold(3, 0.5, 9, own), lives(3, 5, "3"), lives(3, 6, "3")}},
+	{"evicted before its command had begun", legal, []line{
+		hold(1, 0, 5, 75), removal(0.5, 0.7, 0), lives(1, 1), lives(1, 4), hold(2, 0.5, 9, own), lives(2, 0.9, "2"), lives(2, 8, "2")}},
+	{"evicted one after the other", legal, []line{
+		hold(1, 0, 9, 75), lives(1, 1), lives(1, 8), removal(2, 2.5, 0), hold(2, 0, 9, 75), lives(2, 3, "2"), lives(2, 8.5, "2"),
+		forced(4, 4.5), hold(3, 0, 9, own), lives(3, 5, "3"), lives(3, 8.7, "3")}},
+	{"an eviction excuses nobody else", illegal, []line{
+		hold(1, 0, 9, 75), lives(1, 1), lives(1, 3), removal(4, 4.5, 0), hold(2, 0, 9, 75), lives(2, 2, "2"), lives(2, 3, "2")}},
+
+	// Versions
+	{"taken when the grace is over", legal, []line{watched, wrote(7, "a", 0, 1), wrote(8, "b", 14, 14)}},
+	{"taken when the duration is over", illegal, []line{watched, wrote(7, "a", 0, 1), wrote(8, "b", 13.9, 13.9)}},
+	{"taken when the duration is over, of another process of that name", illegal, []line{
+		watched, wrote(7, "a#00000001", 0, 1), wrote(8, "a#00000002", 13.9, 13.9)}},
+	{"taken by a clock that is ahead, when that says so", legal, []line{
+		watched, wrote(7, "a", 0, 1), told(12, wrote(8, "b", 14, 14))}},
+	{"the holder's own again", legal, []line{watched, wrote(7, "a", 0, 1), wrote(8, "a", 2, 2)}},
+	{"taken after a release", legal, []line{watched, wrote(7, "a", 0, 1), wrote(8, "", 2, 2), wrote(9, "b", 3, 3)}},
+	{"taken after a deletion", legal, []line{
+		watched, wrote(7, "a", 0, 1), gone(wrote(8, "a", 0, 1)), anew(wrote(9, "b", 3, 3))}},
+	{"taken from an administrator", illegal, []line{watched, wrote(7, "kubeadm:a", 0, 1), wrote(8, "b", 99, 99)}},
+	{"an administrator takes their own", legal, []line{watched, wrote(7, "a", 0, 1), wrote(8, "kubeadm:a", 2, 2), wrote(9, "a", 0, 1.1)}},
+	{"seen for its duration and taken", legal, []line{
+		lagging(1), clock(2.5, 0, plain(wrote(7, "a", 0, 1))), plain(wrote(8, "b", 11, 11))}},
+	{"seen for less than its duration and taken", illegal, []line{
+		lagging(1), plain(wrote(7, "a", 0, 1)), plain(wrote(8, "b", 10.9, 10.9))}},
+	{"seen for less than its duration and taken by its timestamps", illegal, []line{
+		lagging(1), told(4, plain(wrote(7, "a", 1, 1))), plain(wrote(8, "b", 11.5, 11.5))}},
+	{"told of late, and taken", legal, []line{
+		lagging(1), told(4, clock(2.5, 0, plain(wrote(7, "a", 3.5, 3.5)))), plain(wrote(8, "b", 13.4, 13.4))}},
+	{"of the same name, seen for less than its duration", illegal, []line{
+		lagging(1), plain(wrote(7, "job", 0, 1)), plain(wrote(8, "job", 8, 8))}},
+	{"of the same name, in the same term", legal, []line{
+		lagging(1), plain(wrote(7, "job", 0, 1)), plain(wrote(8, "job", 0, 3))}},
+	{"not taken in a watch that is not complete", legal, []line{wrote(7, "a", 0, 1), wrote(9, "b", 3, 3)}},
+	{"renewed without a holder", illegal, []line{watched, wrote(7, "", 0, 1), wrote(8, "", 0, 2)}},
+	{"released twice", legal, []line{watched, wrote(7, "", 1, 1), wrote(8, "", 2, 2)}},
+	{"renewed long after its end", illegal, []line{
+		has("x", hold(1, 0, 5, 137)), lives(1, 1), seen(1, 11, 11, 21)}},
+	{"renewed when it was killed, and late", legal, []line{
+		has("x", hold(1, 0, 5, 137)), lives(1, 1), seen(1, 4, 9, 14)}},
+	{"renewed for another time than was asked", illegal, []line{
+		hold(1, 0, 5, own), lives(1, 1), lives(1, 4), lasting(4, seen(1, 3, 3.1, 13))}},
+	{"renewed for the time that was asked", legal, []line{
+		hold(1, 0, 5, own), lives(1, 1), lives(1, 4), lasting(10, seen(1, 3, 3.1, 13))}},
+	{"a name that is shared was not seen then", illegal, []line{
+		watched, shared(command(1, "acquire", "crew", 20, 21, 137)), wrote(7, "crew", 1, 1), wrote(8, "", 2, 2),
+		command(2, "acquire", "b", 22, 23, 4)}},
+	{"a name that is shared was seen then", legal, []line{
+		watched, shared(command(1, "acquire", "crew", 20, 21, 137)), wrote(7, "crew", 20.5, 20.5), command(2, "acquire", "b", 22, 23, 4)}},
+	{"versions that go backwards", bad, []line{watched, wrote(7, "a", 0, 1), wrote(6, "", 2, 2)}},
+
 	// Tokens
+	{"the token of who waited does not grow over a deletion", illegal, []line{
+		hold(1, 0, 3, 75), lives(1, 1, "9"), hold(2, 0.5, 5, own), removal(2, 2.5, 0), lives(2, 3, "8"), lives(2, 4, "8")}},
+	{"the token of who waited grows over a deletion", legal, []line{
+		hold(1, 0, 3, 75), lives(1, 1, "9"), hold(2, 0.5, 5, own), removal(2, 2.5, 0), lives(2, 3, "10"), lives(2, 4, "10")}},
+	{"the token of one that was evicted before it began", legal, []line{
+		hold(1, 0, 3, 75), removal(0.5, 0.7, 0), hold(2, 0.5, 5, own), lives(2, 0.8, "9"), lives(1, 1, "8"), lives(2, 4, "9")}},
+	{"a token that is a version of its lease", legal, []line{
+		watched, has("x", by("a", hold(1, 0, 5, own))), lives(1, 1, "7"), lives(1, 4, "7"), plain(wrote(7, "a", 0.5, 0.5)), plain(wrote(9, "", 4.5, 4.5))}},
+	{"a token that is a version of a renewal", legal, []line{
+		watched, has("x", by("a", hold(1, 0, 5, own))), lives(1, 1, "8"), lives(1, 4, "8"), plain(wrote(7, "a", 0.5, 0.5)),
+		plain(wrote(8, "a", 0.5, 0.8)), plain(wrote(9, "", 4.5, 4.5))}},
+	{"a token that is the version of another's", illegal, []line{
+		watched, has("x", by("a", hold(1, 0, 5, own))), lives(1, 1, "6"), lives(1, 4, "6"), plain(wrote(6, "", 0.1, 0.1)), plain(wrote(7, "a", 0.5, 0.5)),
+		plain(wrote(9, "", 4.5, 4.5))}},
+	{"a token that is a number of its own", illegal, []line{
+		watched, has("x", by("a", hold(1, 0, 5, own))), lives(1, 1, "1"), lives(1, 4, "1"), plain(wrote(7, "a", 0.5, 0.5)), plain(wrote(9, "", 4.5, 4.5))}},
+	{"two tokens of one term", illegal, []line{
+		watched, shared(hold(1, 0, 2, own)), lives(1, 1, "7"), shared(hold(2, 2.5, 5, own)), lives(2, 3, "8"),
+		plain(wrote(7, "job", 0.5, 0.5)), plain(wrote(8, "job", 0.5, 1.5)), plain(wrote(9, "", 4.5, 4.5))}},
+	{"two tokens of two terms", legal, []line{
+		watched, shared(hold(1, 0, 2, own)), lives(1, 1, "7"), shared(hold(2, 2.5, 5, own)), lives(2, 3, "9"),
+		plain(wrote(7, "job", 0.5, 0.5)), plain(wrote(8, "", 1.5, 1.5)), plain(wrote(9, "job", 2.7, 2.7)), plain(wrote(10, "", 4.5, 4.5))}},
+	{"the token of a process with a name of its own", legal, []line{
+		watched, has("x", command(1, "run", "a", 0, 5, own)), lives(1, 1, "7"), lives(1, 4, "7"), wrote(7, "a#0123abcd", 0.5, 0.5), wrote(9, "", 4.5, 4.5)}},
 	{"the token does not grow", illegal, []line{
 		hold(1, 0, 5, own), lives(1, 1, "9"), lives(1, 4, "9"), hold(2, 6, 9, own), lives(2, 7, "9"), lives(2, 8, "9")}},
 	{"the token grows as a number, not as text", legal, []line{

@@ -15,6 +15,10 @@ package main
 //	        it may undo.
 //	floor   an instant that has passed: the latest call so far, or that of a takeover by expiry. An
 //	        operation that returned before the floor cannot come after it.
+//	evicted the processes from which a third party has taken the lease away, and when: their commands
+//	        may live on until the lease that they had would have expired.
+//	ghost   the holder does not know that it has the lease: no command of its runs under it.
+//	used    which take-aways of unknown outcome were done: each is done once at most.
 //
 // Time. There is one clock, the machine's, in nanoseconds. An operation takes effect at one instant
 // between its call and its return; porcupine looks for an order of these instants that explains every
@@ -38,7 +42,8 @@ package main
 //	            lease is free afterwards. Always legal.
 //	take-away   a third party deletes the lease, or releases it by force: it is free afterwards. Force
 //	            is not legal with an administrator's lease.
-//	beat        the command under the lease lives: the lease is that process's.
+//	beat        the command under the lease lives: the lease is that process's, or was taken away from
+//	            it no longer ago than the lease's duration.
 //	renewed     a renewal by a process was seen in the lease: it is that process's, and until grows.
 //
 // An operation whose outcome is not known may have been done or not, at any instant between its call and
@@ -46,8 +51,8 @@ package main
 // would take porcupine forever, so it is not given these operations. Instead, what porcupine calls
 // the state is everything that the lease may be, and before every step whatever may have been done by
 // then is added. A possibility that allows nothing that another does not allow too is dropped; few
-// remain. (That such an operation is done only once is not kept in mind: it would take more time
-// than it is worth.)
+// remain. (That such an operation is done only once is not kept in mind, but for take-aways, which free
+// any holder's lease: it would take more time than it is worth.)
 
 import (
 	"cmp"
@@ -88,6 +93,18 @@ type action struct {
 	ahead  int64 // how far the clock that judges expiry may be ahead
 	until  int64 // renewed: when the renewal lets others take the lease
 	spares bool  // take-away: not from an administrator
+
+	ghost    bool   // acquire: of which its process did not know
+	duration int64  // beat: of the lease, without the grace
+	frees    string // take-away: the name of the only holder that it can have been done to, if that is known
+	once     uint64 // take-away of unknown outcome: its bit in the state
+	ends     *ends
+}
+
+// ends is how long what a state keeps in mind can matter.
+type ends struct {
+	lives map[string]int64 // the last beat of each process
+	once  []int64          // when each take-away of unknown outcome was done at the latest
 }
 
 func (a action) admin() bool { return a.plain != "" }
@@ -103,6 +120,16 @@ type state struct {
 	until  int64
 	writer int // 0 is nobody who could undo it
 	floor  int64
+
+	ghost   bool
+	evicted [4]eviction // the latest first
+	used    uint64
+}
+
+// An eviction is a process whose lease a third party took away, at the latest at that instant.
+type eviction struct {
+	process string
+	landed  int64
 }
 
 func (s state) String() string {
@@ -118,7 +145,59 @@ func (s state) String() string {
 func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 
 // freed is the lease without its holder.
-func (s state) freed() state { return state{floor: s.floor} }
+func (s state) freed() state { return state{floor: s.floor, evicted: s.evicted, used: s.used} }
+
+// takenAway is the lease after a third party has taken it from its holder.
+func (s state) takenAway(a action) (state, bool) {
+	switch {
+	case a.spares && s.admin, s.used&a.once != 0:
+		return s, false
+	case a.maybe && (s.holder == "" || (a.frees != "" && a.frees != nameOf(s.holder))):
+		return s, false
+	}
+	next := s.freed()
+	next.used |= a.once
+	if isProcess(s.holder) && !s.ghost {
+		next.evicted = [4]eviction{{s.holder, a.ret}}
+		n := 1
+		for _, e := range s.evicted {
+			if n < len(next.evicted) && e.process != s.holder {
+				next.evicted[n] = e
+				n++
+			}
+		}
+	}
+	return next.forget(a.ends), true
+}
+
+// forget drops what cannot matter any more: states that differ in nothing else are one.
+func (s state) forget(ends *ends) state {
+	if ends == nil {
+		return s
+	}
+	for n, latest := range ends.once {
+		if latest < s.floor {
+			s.used &^= 1 << n
+		}
+	}
+	evicted := s.evicted
+	s.evicted = [4]eviction{}
+	n := 0
+	for _, e := range evicted {
+		if ends.lives[e.process] >= s.floor && e.process != "" {
+			s.evicted[n] = e
+			n++
+		}
+	}
+	return s
+}
+
+// outlives tells whether a command lives on, as it may, after its lease was taken away.
+func (a action) outlives(s state) bool {
+	return slices.ContainsFunc(s.evicted[:], func(e eviction) bool {
+		return e.process == a.holder && a.call <= e.landed+a.duration
+	})
+}
 
 // step gives the state in which an action leaves a lease, if it is legal.
 func step(s state, a action) (next state, legal bool) {
@@ -126,6 +205,7 @@ func step(s state, a action) (next state, legal bool) {
 	if a.ret < s.floor {
 		return s, false
 	}
+	s = s.forget(a.ends)
 	switch a.kind {
 	case acquire:
 		return acquired(s, a)
@@ -148,9 +228,9 @@ func step(s state, a action) (next state, legal bool) {
 		}
 		return s, true
 	case takeAway:
-		return s.freed(), !a.spares || !s.admin
+		return s.takenAway(a)
 	case beat:
-		return s, a.mine(s)
+		return s, (a.mine(s) && !s.ghost) || a.outlives(s)
 	case renewed:
 		legal := a.mine(s)
 		s.until = max(s.until, a.until)
@@ -177,7 +257,7 @@ func acquired(s state, a action) (state, bool) {
 		}
 		floor = max(floor, expired)
 	}
-	next := state{holder: a.holder, admin: a.admin(), floor: floor}
+	next := state{holder: a.holder, admin: a.admin(), floor: floor, ghost: a.ghost, evicted: s.evicted, used: s.used}
 	if !next.admin {
 		next.until = floor + a.lasts
 	}
@@ -189,8 +269,15 @@ func acquired(s state, a action) (state, bool) {
 
 // allows tells whether whatever can follow upon another state can follow upon this one.
 func (s state) allows(other state) bool {
+	for _, e := range other.evicted {
+		if e.process != "" && !slices.ContainsFunc(s.evicted[:], func(it eviction) bool {
+			return it.process == e.process && it.landed >= e.landed
+		}) {
+			return false
+		}
+	}
 	return s.holder == other.holder && s.admin == other.admin && s.until <= other.until && s.floor <= other.floor &&
-		(s.writer == other.writer || other.writer == 0)
+		(s.writer == other.writer || other.writer == 0) && (!s.ghost || other.ghost) && s.used&^other.used == 0
 }
 
 // A world is all that a lease may be, sorted.
@@ -220,7 +307,17 @@ func (w world) String() string {
 func compare(a, b state) int {
 	return cmp.Or(
 		cmp.Compare(a.holder, b.holder), cmp.Compare(a.until, b.until), cmp.Compare(a.floor, b.floor),
-		cmp.Compare(a.writer, b.writer))
+		cmp.Compare(a.writer, b.writer), cmp.Compare(a.used, b.used), cmp.Compare(number(a.ghost), number(b.ghost)),
+		slices.CompareFunc(a.evicted[:], b.evicted[:], func(a, b eviction) int {
+			return cmp.Or(cmp.Compare(a.process, b.process), cmp.Compare(a.landed, b.landed))
+		}))
+}
+
+func number(set bool) int {
+	if set {
+		return 1
+	}
+	return 0
 }
 
 // add adds a state, unless there is one that allows as much; whether it did.
