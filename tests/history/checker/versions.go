@@ -5,7 +5,8 @@ package main
 // A watch tells of every version of a lease, in order. Where it was complete, much can be judged without a
 // search, to the second, and whatever the processes said of it:
 //
-//   - From one holder a lease goes to the next when it was released or deleted, or has expired. A
+//   - From one holder a lease goes to the next when it was released or deleted, or has expired; or it is
+//     renamed by the process that gathered it among several, in the same breath of acquireTime. A
 //     maintenance lease is judged by what is written there: the taker's acquireTime, which is its idea
 //     of the server's time, is not before renewTime, duration and grace of the version that it
 //     replaced. Clocks that differ change nothing about that: both sides are read by the same clock.
@@ -90,6 +91,10 @@ func (h *history) takeovers() (count int, early []string) {
 		}
 		if strings.TrimPrefix(old.Holder, administrator) == strings.TrimPrefix(v.Holder, administrator) && old.Holder != v.Holder {
 			// Promoted to an administrator's, or back again.
+			return
+		}
+		if old.Holder != given(old.Holder) && given(old.Holder) == strings.TrimPrefix(v.Holder, administrator) && old.Acquired == v.Acquired {
+			// One of several, held under a name of the process until all were had.
 			return
 		}
 		count++
