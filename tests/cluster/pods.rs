@@ -681,7 +681,10 @@ fn a_living_node_is_not_fenced_and_a_dead_one_is_emptied_and_restored() {
             serde_json::from_str(&shared().kubectl(&["get", "node", &dead, "-o", "json"])).unwrap();
         // The node controller's own come when it has time.
         let taints = node["spec"]["taints"].as_array_mut().unwrap();
-        taints.retain(|taint| taint["key"] != "node.kubernetes.io/unreachable");
+        taints.retain(|taint| {
+            let key = taint["key"].as_str().unwrap();
+            !key.starts_with("node.kubernetes.io/") || key == "node.kubernetes.io/out-of-service"
+        });
         (node["spec"].clone(), node["metadata"]["annotations"].clone(), node["metadata"]["labels"].clone())
     };
     let before = spec();
