@@ -48,7 +48,48 @@ const DELETIONS: [(Deletion, &str); 3] = [
 ];
 
 /// What tests have seen on real nodes: the node, the deletion, the owner, the storage, and the test.
-const SEEN: &[(Contact, Deletion, &str, &str, &str)] = &[];
+const SEEN: &[(Contact, Deletion, &str, &str, &str)] = &[
+    (
+        Contact::Silent,
+        Deletion::NotBegun,
+        "alone",
+        "shared",
+        "a_deployment_that_recreates_is_not_forced_on_a_partitioned_node",
+    ),
+    (
+        Contact::Heard,
+        Deletion::NotBegun,
+        "alone",
+        "shared",
+        "a_deployment_that_recreates_is_restarted_on_a_healthy_node",
+    ),
+    (Contact::Heard, Deletion::Begun, "alone", "shared", "a_stateful_pod_is_not_forced_in_its_grace"),
+    (Contact::Silent, Deletion::Begun, "alone", "shared", "a_job_that_waits_for_the_end_is_not_forced"),
+    (Contact::Silent, Deletion::NotBegun, "alone", "shared", "a_daemon_is_not_forced"),
+    (
+        Contact::NotReady,
+        Deletion::Stuck,
+        "alone",
+        "shared",
+        "a_node_whose_runtime_hangs_is_switched_off_and_fenced",
+    ),
+    (Contact::Silent, Deletion::NotBegun, "alone", "shared", "a_fence_from_an_earlier_outage_does_not_count"),
+    (
+        Contact::Back,
+        Deletion::NotBegun,
+        "alone",
+        "shared",
+        "a_node_that_is_back_and_not_ready_is_taken_into_service_first",
+    ),
+    (Contact::Late, Deletion::NotBegun, "alone", "shared", "a_node_object_that_was_deleted_is_created_again"),
+    (
+        Contact::Silent,
+        Deletion::NotBegun,
+        "rolling, several",
+        "shared",
+        "a_rolling_deployment_is_deleted_as_usual",
+    ),
+];
 
 fn facts(contact: Contact, deletion: Deletion, owner: &str, storage: &str) -> Facts {
     Facts {

@@ -490,11 +490,15 @@ state = "/run/containerd"
         let unshare = self.machine.child.as_ref().unwrap_or_else(|| panic!("{} is off", self.name)).id();
         let first = fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).unwrap();
         kill(Pid::from_raw(first.trim().parse().unwrap()), Signal::SIGKILL).unwrap();
-        // Their parents, which may be stopped as well, collect them; until then the namespace has not ended.
-        for server in [&self.containerd, &self.kubelet, &self.machine] {
-            if server.child.is_some() {
-                server.signal("-CONT");
+        // Their parents, which may be stopped as well, or stop just now because what they started was stopped,
+        // collect them; until then the namespace has not ended.
+        while !self.machine.has_ended() {
+            for server in [&mut self.containerd, &mut self.kubelet, &mut self.machine] {
+                if !server.has_ended() {
+                    server.signal("-CONT");
+                }
             }
+            thread::sleep(Duration::from_millis(20));
         }
         for server in [&mut self.machine, &mut self.containerd, &mut self.kubelet] {
             server.reap();
