@@ -7,7 +7,7 @@ ASSETS = $$(tests/control-plane/build)
 NODES = if [ "$$(id -u)" = 0 ] && command -v containerd >/dev/null && command -v go >/dev/null; then \
 	  tests/control-plane/build kubelet >/dev/null && tests/control-plane/build kube-scheduler >/dev/null; fi
 
-.PHONY: help generate demo sandbox sandbox-down test test-offline test-long test-mutations bench lint release release-all clean
+.PHONY: help generate demo sandbox sandbox-down test test-nodes test-offline test-long test-mutations bench lint release release-all clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -25,18 +25,21 @@ sandbox-down: ## End the control plane of `make sandbox`
 	@$(CARGO) run --quiet --example sandbox -- down
 
 # More at once than there are cores: most of them wait, for leases to run out and leaders to change.
-test: ## All tests, those on a real control plane and on real nodes included
-	@$(NODES)
+test: ## All tests but those on real nodes
 	@assets="$(ASSETS)" && oldest=$$(tests/control-plane/build oldest) && \
 	 KUBEBUILDER_ASSETS="$$assets" KUBEBUILDER_ASSETS_OLDEST="$$oldest" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-3} $(CARGO) test --locked --lib --bins --tests
 
-# As above, but until the plugin was run so many times; KUBECTL_LEASE_SEED does the same again.
-generate: ## The files that are made from the help texts: completions, man pages, README
-	@GENERATE=overwrite $(CARGO) test --locked --test cli generated
+generate: ## The files that are made from the help texts and the rules: completions, man pages, README, docs/risks.md
+	@GENERATE=overwrite $(CARGO) test --locked --test cli -- generated:: risks::
+
+test-nodes: ## The tests on real nodes, as root, with containerd, runc and a static busybox (about 7 minutes)
+	@$(NODES)
+	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" $(CARGO) test --locked --test nodes
 
 test-offline: ## The tests that need no control plane
 	@$(CARGO) test --locked --lib --bins --test cli
 
+# As the short one, but until the plugin was run so many times; KUBECTL_LEASE_SEED does the same again.
 test-long: ## A long history of contended leases under faults, judged by porcupine (about 20 minutes)
 	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" KUBECTL_LEASE_HISTORY_OPERATIONS=$${KUBECTL_LEASE_HISTORY_OPERATIONS:-10000} \
 	 $(CARGO) test --locked --test cluster -- --nocapture history::
