@@ -86,7 +86,7 @@ impl Log {
     }
 
     pub fn clear(&self) {
-        lock(&self.0).writes.clear();
+        *lock(&self.0) = Writes::default();
     }
 
     pub fn is_empty(&self) -> bool {
@@ -221,14 +221,16 @@ impl Held {
     pub async fn release(&self, cluster: &Cluster, writing: &Writing) -> Result<Released> {
         let ours = self.lease();
         let mut lease = ours.clone();
-        let mut unanswered: Vec<Record> = Vec::new();
+        let mut unanswered: Vec<(Record, Released)> = Vec::new();
         let mut last = None;
         for _ in 0..ATTEMPTS {
             // A release of ours without an answer, done after all, is what we wanted.
-            if unanswered.iter().any(|record| record.is_in(&lease.value.spec)) {
-                return Ok(Released::Yes);
+            if let Some(done) = done_by(&unanswered, &lease.value) {
+                return Ok(done);
             }
-            if !is_same_term(&lease.value, &ours.value) {
+            // A write of ours that was still on its way, such as a rename, may have begun another term.
+            let is_ours = |log: &Log| log.last_in(&lease.value).is_some();
+            if !is_same_term(&lease.value, &ours.value) && !self.log.as_ref().is_some_and(is_ours) {
                 return Ok(Released::NotOurs);
             }
             let undo = match &self.log {
@@ -247,7 +249,7 @@ impl Held {
                     Err(error) => error,
                 };
             if failure.is_unclear() {
-                unanswered.push(record);
+                unanswered.push((record, done));
                 sleep(PAUSE).await;
             } else if !failure.is_conflict() {
                 return Err(failure);
@@ -390,6 +392,11 @@ impl Held {
     }
 }
 
+/// What a release without an answer did, if it is the last that was written to the lease.
+fn done_by(unanswered: &[(Record, Released)], lease: &Lease) -> Option<Released> {
+    unanswered.iter().find(|(record, _)| record.is_in(&lease.spec)).map(|(_, done)| *done)
+}
+
 /// Whether only its finalizers keep a lease: nothing that is written to it lasts.
 fn is_terminating(lease: &Lease) -> bool {
     lease.metadata.deletion_timestamp.is_some()
@@ -458,6 +465,19 @@ mod tests {
         let mut next = lease(5, 60);
         next.spec.lease_transitions = Some(2);
         assert!(!log.has_term_of(&next));
+        log.clear();
+        assert!(log.is_empty() && !log.is_shared(), "what is taken again is ours alone");
+    }
+
+    #[test]
+    fn a_release_without_an_answer_did_what_was_written() {
+        let released = Record { holder: String::new(), ..record(3) };
+        let unanswered = [(record(1), Released::PutBack), (released, Released::Yes)];
+        assert_eq!(done_by(&unanswered, &lease(1, 60)), Some(Released::PutBack));
+        let mut free = lease(3, 1);
+        free.spec.holder_identity = Some(String::new());
+        assert_eq!(done_by(&unanswered, &free), Some(Released::Yes));
+        assert_eq!(done_by(&unanswered, &lease(2, 60)), None);
     }
 
     #[test]

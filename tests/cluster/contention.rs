@@ -256,6 +256,41 @@ fn the_names_are_given_to_all_or_to_none() {
     }
 }
 
+/// The names are on their way when the command is ended, and arrive before its release does.
+#[test]
+fn a_name_that_arrives_after_giving_up_is_taken_back() {
+    for admin in [&["--admin"][..], &[]] {
+        let [a, b] = nodes();
+        others(&[&b]);
+        let (late, renames) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (is_late, counted, second) = (Arc::clone(&late), Arc::clone(&renames), format!("/leases/{b}?"));
+        let writes = AtomicUsize::new(0);
+        let proxy = FaultProxy::start(shared(), move |method, path| {
+            if method != "PATCH" || !is_lease_write(method, path) {
+                return Fault::None;
+            }
+            // The first write to the second takes it; what follows are the names.
+            if path.contains(&second) && writes.fetch_add(1, Ordering::SeqCst) == 0 {
+                is_late.store(true, Ordering::SeqCst);
+                return Fault::None;
+            }
+            if is_late.load(Ordering::SeqCst) {
+                counted.fetch_add(1, Ordering::SeqCst);
+                return Fault::Late(3000);
+            }
+            Fault::None
+        });
+        let mut one = gathering(&Plugin::new(&proxy.kubeconfig), &[&a, &b], admin);
+        release_others(&b);
+        wait_for("the names are sent", SOON, || renames.load(Ordering::SeqCst) >= 2, || one.stderr());
+        thread::sleep(Duration::from_millis(100));
+        one.signal("-TERM");
+        assert_eq!(one.wait(), 130, "{}", one.stderr());
+        thread::sleep(Duration::from_millis(3500));
+        assert_eq!([holder(&a), holder(&b)], ["", ""], "{}", one.stderr());
+    }
+}
+
 /// Something on the way sends every write twice, and its second answer, a conflict, is what is heard.
 #[test]
 fn a_write_that_was_done_twice_is_known_again() {
