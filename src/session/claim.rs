@@ -53,6 +53,8 @@ pub struct Claim {
     /// Something beside the lease is known to be in the way: it is waited for at once.
     pub waits: bool,
     pub writing: Writing,
+    /// What may be adopted counts as had, and is left as it is.
+    leaves_adopted: bool,
     log: Log,
 }
 
@@ -116,6 +118,7 @@ impl Claim {
             create_namespace: false,
             waits: false,
             writing: Writing::default(),
+            leaves_adopted: false,
             log: Log::default(),
         }
     }
@@ -127,10 +130,31 @@ impl Claim {
     }
 
     /// The same claim for a process that gathers several leases: under a name of its own, and for so many
-    /// seconds.
+    /// seconds. What the holder of this claim has already is left to whoever was told so.
     #[must_use]
     pub fn gathering(&self, suffix: &str, seconds: i32) -> Self {
-        Self { terms: self.terms.gathering(suffix), seconds, log: Log::default(), ..self.clone() }
+        let terms = self.terms.gathering(suffix);
+        Self { terms, seconds, leaves_adopted: true, log: Log::default(), ..self.clone() }
+    }
+
+    /// Whether what was left as it was is still held by the holder of this claim.
+    pub async fn is_left(&self, cluster: &Cluster) -> Result<bool> {
+        let lease = persistently(None, async || cluster.lease(&self.at).await).await?;
+        let judged = self.judge(cluster, &Seen::new(lease));
+        Ok(judged.is_ok_and(|standing| standing.is_valid(cluster.server_time())))
+    }
+
+    /// Renews under this claim's terms what was left as it was, and how it stood before. An outage is
+    /// waited for, as long as the caller has patience.
+    ///
+    /// # Errors
+    /// If it is not to be had any more.
+    pub async fn take_left(&self, cluster: &Cluster, left: &Held) -> Result<(Held, Standing)> {
+        let claim = Self { log: left.log(), ..self.clone() };
+        match persistently(None, async || claim.take_anew(cluster).await).await? {
+            Took::Yes(held, before) => Ok((held, before)),
+            Took::No(..) => Err(left.lost()),
+        }
     }
 
     /// Goes on holding under this claim's terms what was gathered for it, `owner` being the node as it is
@@ -173,6 +197,12 @@ impl Claim {
                 }
                 None => match self.judge(cluster, seen) {
                     Err(obstacle) => return Ok(Took::No(obstacle, seen.lease.clone())),
+                    Ok(standing) if self.leaves_adopted && standing.is_valid(cluster.server_time()) => {
+                        let lease = seen.lease.clone().unwrap_or_else(Object::imagined);
+                        let who = Who::exactly(lease.value.holder());
+                        let left = Held::left(self.at.clone(), who, lease, self.log.clone());
+                        return Ok(Took::Yes(left, standing));
+                    }
                     Ok(standing) => {
                         let (lease, now) = (seen.lease(), cluster.server_time());
                         let record = self.terms.record(lease, self.seconds, now);

@@ -147,18 +147,41 @@ pub struct Held {
     known: Arc<Mutex<(Object<Lease>, BootInstant)>>,
     /// `None` for a lease that a look has found: it is released whoever of its holder renewed it.
     log: Option<Log>,
+    /// It was the wanted holder's already, and nothing was written to it yet.
+    left: bool,
 }
 
 impl Held {
     pub(super) fn taken(at: Address, who: Who, lease: Object<Lease>, sent: BootInstant, log: Log) -> Self {
         let token = lease.value.metadata.resource_version.clone();
-        Self { at, who, token, known: Arc::new(Mutex::new((lease, sent))), log: Some(log) }
+        Self { at, who, token, known: Arc::new(Mutex::new((lease, sent))), log: Some(log), left: false }
+    }
+
+    /// A lease that counts as had and is left as it is, until its claim is renamed.
+    pub(super) fn left(at: Address, who: Who, lease: Object<Lease>, log: Log) -> Self {
+        Self { left: true, ..Self::taken(at, who, lease, BootInstant::now(), log) }
+    }
+
+    /// Whether it is not this claim's to keep or to undo.
+    pub fn is_left(&self) -> bool {
+        self.left
+    }
+
+    pub(super) fn log(&self) -> Log {
+        self.log.clone().unwrap_or_default()
     }
 
     /// A lease of `who`'s, as a look has just found it.
     pub fn found(at: Address, who: Who, lease: Object<Lease>) -> Self {
         let token = lease.value.metadata.resource_version.clone();
-        Self { at, who, token, known: Arc::new(Mutex::new((lease, BootInstant::now()))), log: None }
+        Self {
+            at,
+            who,
+            token,
+            known: Arc::new(Mutex::new((lease, BootInstant::now()))),
+            log: None,
+            left: false,
+        }
     }
 
     /// The lease, as it was last read or written.
@@ -315,7 +338,7 @@ impl Held {
         Err(self.given_up("renewing", failure))
     }
 
-    fn lost(&self) -> Error {
+    pub(super) fn lost(&self) -> Error {
         Error::LostRace { message: format!("'{}' was lost before it was used", self.at.name) }
     }
 
@@ -338,7 +361,7 @@ impl Held {
             let Some((log, earlier)) = self.log.as_ref().and_then(|log| Some((log, log.newest()?))) else {
                 return Err(self.lost());
             };
-            let record = terms.gathered(&lease.value, &earlier.undo, seconds, cluster.server_time());
+            let record = terms.gathered(&lease.value, seconds, cluster.server_time());
             let over = Some(version(&lease.value));
             log.push(Write { record: record.clone(), over, sent, open: true, ..earlier });
             let reason = lease.value.reason();

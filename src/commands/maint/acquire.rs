@@ -65,8 +65,6 @@ pub async fn run(args: &Acquire, cluster: &Cluster, printer: &mut Printer) -> Re
         let name = &held.at.name;
         let how = match before {
             Standing::Ours { .. } if before.is_valid(began) => "renewed, it was yours already".to_owned(),
-            // Nobody else's is taken while it is held.
-            Standing::Held { .. } | Standing::Admin { .. } => "renewed, it was yours already".to_owned(),
             Standing::Ours { .. } => "acquired again, your time had run out".to_owned(),
             Standing::Expired { holder, .. } if held.who.is(holder) => {
                 "acquired again, your time had run out".to_owned()
@@ -292,7 +290,8 @@ async fn settle(
 /// One is taken after the other in the order of their names, and one that is lost meanwhile is waited
 /// for again without those that come after it: nobody can then wait for somebody who waits for him.
 /// Until a command has all of several it holds what it has under a name of its own, and not for long:
-/// nobody else is told that it is theirs, and if it is killed they expire soon.
+/// nobody else is told that it is theirs, and if it is killed they expire soon. What its holder has
+/// already counts as had, and is left to whoever was told so until then.
 async fn wait_for_all(
     claims: &[Known],
     limit: Option<Duration>,
@@ -347,8 +346,10 @@ async fn gather(
     let mut known =
         claims.first().map(|(_, lease)| lease).filter(|_| !own.iter().take(1).any(|claim| claim.waits));
     loop {
-        let held: Vec<Held> = taken.iter().map(|(held, _)| held.clone()).collect();
-        let next = own.get(taken.len());
+        let had = taken.len();
+        let held: Vec<Held> =
+            taken.iter().map(|(held, _)| held.clone()).filter(|held| !held.is_left()).collect();
+        let next = own.get(had);
         let work = async {
             if let Some(claim) = next {
                 let took = take_or_wait(claim, known.take(), deadline, cluster, printer).await?;
@@ -371,13 +372,13 @@ async fn gather(
             tokio::select! {
                 outcome = work => outcome?,
                 lost = keep_patiently(cluster, &held, schedule) => {
-                    let n = held.iter().position(|held| held.at.name == lost.name()).unwrap_or(0);
+                    let n = own.iter().position(|claim| claim.at.name == lost.name()).unwrap_or(0);
                     Some((n, Error::LostRace { message: lost.to_string() }))
                 }
             }
         };
         let lost = match lost {
-            None if held.len() < own.len() => continue,
+            None if had < own.len() => continue,
             None if gathers => rename_all(claims, &mut taken, deadline, cluster).await?,
             None => match renew_old(own, &taken, deadline, cluster).await {
                 Err(why @ Error::LostRace { .. }) => Some((0, why)),
@@ -413,18 +414,27 @@ async fn rename_all(
         persistently(deadline, async || cluster.nodes(None).await).await
     };
     let work = async {
+        for (n, ((claim, _), (held, _))) in claims.iter().zip(&*taken).enumerate() {
+            if held.is_left() && !claim.is_left(cluster).await? {
+                let message = format!("'{}' is not {}'s any more", claim.at.name, claim.terms.who);
+                return Ok(Some((n, Error::LostRace { message })));
+            }
+        }
         let nodes = look().await?;
         let renamed = stream::iter(claims.iter().zip(&*taken).enumerate())
-            .map(async |(n, ((claim, _), (held, _)))| {
+            .map(async |(n, ((claim, _), (held, before)))| {
+                if held.is_left() {
+                    return (n, claim.take_left(cluster, held).await);
+                }
                 let owner = nodes.iter().find(|node| node.name == claim.at.name);
-                (n, claim.rename(cluster, held, owner).await)
+                (n, claim.rename(cluster, held, owner).await.map(|held| (held, before.clone())))
             })
             .buffer_unordered(AT_ONCE)
             .collect::<Vec<_>>();
         let mut lost = None;
         for (n, renamed) in renamed.await {
             match renamed {
-                Ok(held) => taken[n].0 = held,
+                Ok(renamed) => taken[n] = renamed,
                 Err(why @ Error::LostRace { .. }) => lost = Some((0, why)),
                 Err(error) => return Err(error),
             }
@@ -528,7 +538,8 @@ async fn settle_owners(
 ) -> Result<Option<LostAgain>> {
     let owned = |lease: &Lease| (lease.metadata.uid.clone(), lease.metadata.owner_references.clone());
     let is_new = |(known, held): (&Known, &Held)| {
-        known.1.as_ref().map(|lease| owned(&lease.value)) != Some(owned(&held.lease().value))
+        !held.is_left()
+            && known.1.as_ref().map(|lease| owned(&lease.value)) != Some(owned(&held.lease().value))
     };
     let new: Vec<usize> = (0..taken.len()).filter(|n| is_new((&claims[*n], &taken[*n].0))).collect();
     let nodes: Vec<Metadata> = match &new[..] {
