@@ -384,10 +384,19 @@ impl Claim {
             };
             let now = lease.as_ref().map(|lease| version(&lease.value));
             if let Some(lease) = lease.as_ref().filter(|lease| self.log.last_in(&lease.value).is_some()) {
-                let released =
-                    self.held(lease.clone(), BootInstant::now()).release(cluster, &self.writing).await?;
-                self.log.clear();
-                return Ok(released);
+                let held = self.held(lease.clone(), BootInstant::now());
+                match held.release(cluster, &self.writing).await {
+                    Err(error) if error.is_unclear() => {
+                        sleep(error.pause(PAUSE * 5)).await;
+                        attempts = 0..ATTEMPTS;
+                        continue;
+                    }
+                    released => {
+                        let released = released?;
+                        self.log.clear();
+                        return Ok(released);
+                    }
+                }
             }
             let Some(open) = self.log.open_over(now.as_ref()) else {
                 // Whatever is still on its way carries a version that is no more.
@@ -403,9 +412,9 @@ impl Claim {
                 // In a namespace that is not there nothing can arrive.
                 Err(error) if error.is_not_found() && lease.is_none() => return Ok(Released::NotOurs),
                 Err(error) if error.is_conflict() || error.is_not_found() => last = Some(error),
-                Err(error) if error.is_unclear() => {
+                Err(error) if error.is_unclear() || refusal.may_pass(&error) => {
+                    sleep(error.pause(PAUSE * 5)).await;
                     last = Some(error);
-                    sleep(PAUSE).await;
                 }
                 Err(error) => return Err(error),
             }
@@ -450,6 +459,7 @@ impl Claim {
             let mut lost: Option<String> = None;
             // Once there was an answer, a 401 or 403 may be that of a server that has just been started.
             let mut refusal = Refusal::default();
+            let mut listed = false;
             loop {
                 let next_look = match &seen {
                     Some(seen) => self.free_in(cluster, seen).unwrap_or(Duration::MAX).min(LOOK_AGAIN),
@@ -462,12 +472,17 @@ impl Claim {
                 match event {
                     // Where medik8s' lease cannot be watched, it is read once a second.
                     None | Some((Source::Medik8s, _)) => {}
-                    Some((Source::Own, Event::Failed(error))) if !error.is_transient() => return Err(error),
-                    Some((Source::Own, Event::Failed(error) | Event::Lost(error))) => {
+                    Some((Source::Own, Event::Failed(error))) => {
+                        // After a list it is the watch that is refused, or has been for long.
+                        let again = !std::mem::take(&mut listed) && (seen.is_some() || lost.is_some());
+                        if !(error.is_transient() || again && refusal.may_pass(&error)) {
+                            return Err(error);
+                        }
                         lost = Some(error.to_string());
                     }
+                    Some((Source::Own, Event::Lost(error))) => lost = Some(error.to_string()),
                     Some((Source::Own, Event::Snapshot(leases))) => {
-                        lost = None;
+                        (lost, listed) = (None, true);
                         let lease = leases.into_iter().next();
                         seen.get_or_insert_with(|| Seen::new(lease.clone())).update(lease);
                     }
@@ -563,7 +578,8 @@ enum Source {
     Medik8s,
 }
 
-fn deleted(node: &str) -> Error {
+/// The error of a node that was there before.
+pub fn deleted(node: &str) -> Error {
     Error::NotFound {
         message: format!("node '{node}' was deleted meanwhile"),
         hint: Some("'kubectl get nodes' lists them".into()),

@@ -4,7 +4,10 @@
 //! lease shows is one of this claim's own, and only then is it undone: another process of the same
 //! holder may have renewed the lease, and been told that it holds it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use tokio::time::sleep;
 
@@ -24,6 +27,10 @@ use crate::{
     },
     error::{Error, Result},
 };
+
+/// How long a release is tried in an outage: not as long as its callers have patience, so that the reason
+/// can be told.
+const PATIENCE: Duration = Duration::from_secs(8);
 
 /// Which version of an object: its uid and resource version.
 pub(super) type Version = (String, String);
@@ -245,8 +252,13 @@ impl Held {
         let ours = self.lease();
         let mut lease = ours.clone();
         let mut unanswered: Vec<(Record, Released)> = Vec::new();
-        let mut last = None;
-        for _ in 0..ATTEMPTS {
+        let mut last: Option<Error> = None;
+        let mut refusal = Refusal::default();
+        let patience = BootInstant::now() + PATIENCE;
+        let mut conflicts = 0;
+        // A conflict is an answer, however late: what made it may be ours.
+        let is_outage = |last: &Option<Error>| last.as_ref().is_some_and(|error| !error.is_conflict());
+        while conflicts < ATTEMPTS && !(is_outage(&last) && patience.has_passed()) {
             // A release of ours without an answer, done after all, is what we wanted.
             if let Some(done) = done_by(&unanswered, &lease.value) {
                 return Ok(done);
@@ -273,8 +285,12 @@ impl Held {
                 };
             if failure.is_unclear() {
                 unanswered.push((record, done));
-                sleep(PAUSE).await;
-            } else if !failure.is_conflict() {
+                sleep(failure.pause(PAUSE * 2)).await;
+            } else if failure.is_conflict() {
+                conflicts += 1;
+            } else if self.log.is_some() && refusal.may_pass(&failure) {
+                sleep(PAUSE * 5).await;
+            } else {
                 return Err(failure);
             }
             last = Some(failure);
@@ -283,7 +299,7 @@ impl Held {
                 None => return Ok(Released::NotOurs),
             }
         }
-        Err(self.given_up("releasing", last))
+        done_by(&unanswered, &lease.value).ok_or_else(|| self.given_up("releasing", last))
     }
 
     /// After so many attempts, of which the last failed like this.
@@ -299,14 +315,17 @@ impl Held {
     }
 
     /// Renews the lease once. If another process of the same holder has renewed it meanwhile, it is held
-    /// for as long as that one was told, be it shorter.
+    /// for as long as that one was told, be it shorter. An outage is waited for, as long as the caller has
+    /// patience.
     ///
     /// # Errors
     /// If it is not ours any more.
     pub async fn renew(&self, cluster: &Cluster, seconds: i32) -> Result<()> {
         let lost = || self.lost();
         let mut failure = None;
-        for _ in 0..ATTEMPTS {
+        let mut refusal = Refusal::default();
+        let mut conflicts = 0;
+        while conflicts < ATTEMPTS {
             let (lease, sent) = (self.lease(), BootInstant::now());
             let record = self.renewal(seconds, cluster.server_time(), sent);
             match cluster.renew_lease(&self.at, &lease.value, &record).await {
@@ -315,7 +334,13 @@ impl Held {
                     return Ok(());
                 }
                 Err(error) if error.is_not_found() => return Err(lost()),
-                Err(error) if error.is_conflict() || error.is_unclear() => failure = Some(error),
+                Err(error) if error.is_conflict() => {
+                    conflicts += 1;
+                    failure = Some(error);
+                }
+                Err(error) if error.is_unclear() || refusal.may_pass(&error) => {
+                    sleep(error.pause(PAUSE * 5)).await;
+                }
                 Err(error) => return Err(error),
             }
             match self.read_again(cluster).await? {
