@@ -178,7 +178,7 @@ impl Error {
                  --client-certificate and --client-key"
                     .into(),
             ),
-            Self::Forbidden { message, .. } if message.contains("denied request") => {
+            Self::Forbidden { .. } if self.is_denied_by_policy() => {
                 Some("a policy of this cluster refuses it, whatever else you may do".into())
             }
             Self::Forbidden { needs, .. } => Some(needs.to_string()),
@@ -204,6 +204,12 @@ impl Error {
     /// Whether what was asked for does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. })
+    }
+
+    /// Whether an admission policy or webhook refuses it, and not a missing permission.
+    pub fn is_denied_by_policy(&self) -> bool {
+        matches!(self, Self::Forbidden { message, .. }
+            if message.contains("denied request") || message.contains("denied the request"))
     }
 
     /// Whether a write that failed so may have been done all the same.

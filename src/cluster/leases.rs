@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{
-    Cluster, LEASES, Object,
+    Cluster, LEASES, Object, lock,
     single::{Address, Writing},
 };
 use crate::{
@@ -118,15 +118,20 @@ impl Cluster {
 
     /// Who holds a node for medik8s, if anybody.
     ///
-    /// Without permission to read medik8s' leases: none, and a warning.
+    /// Without permission to read medik8s' leases: none, and a warning. But where that was possible once, a
+    /// refusal is one that may pass, and tells nothing.
     pub async fn medik8s_holder(&self, node: &str) -> Result<Option<String>> {
         let at = Address::new(MEDIK8S_NAMESPACE, medik8s_name(node));
+        let read = || lock(&self.medik8s_read);
         match self.lease(&at).await {
-            Err(Error::Forbidden { .. }) => {
+            Err(Error::Forbidden { .. }) if !read().contains(node) => {
                 self.remark(MEDIK8S_UNSEEN);
                 Ok(None)
             }
             lease => {
+                if lease.is_ok() {
+                    read().insert(node.to_owned());
+                }
                 let holder = |lease: &Lease| medik8s_holder(lease, self.server_time()).map(str::to_owned);
                 Ok(lease?.and_then(|lease| holder(&lease.value)))
             }

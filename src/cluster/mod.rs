@@ -69,6 +69,8 @@ pub struct Cluster {
     skew_told: AtomicBool,
     warnings: Mutex<BTreeSet<String>>,
     oddities: Vec<String>,
+    /// The nodes whose lease of medik8s' could be read once.
+    medik8s_read: Mutex<BTreeSet<String>>,
 }
 
 /// This machine's wall clock as it was at the start, and the time since. That it is set meanwhile
@@ -135,6 +137,7 @@ impl Cluster {
             skew_told: AtomicBool::new(false),
             warnings: Mutex::default(),
             oddities,
+            medik8s_read: Mutex::default(),
         })
     }
 

@@ -93,10 +93,13 @@ pub async fn follow_closely<S: Copy, T: Readable>(
     let mut pause = FIRST_PAUSE;
     let mut first = true;
     let mut refusal = Refusal::default();
+    let mut opened = false;
     loop {
         // The list is at least as new as the question, however long the answer takes.
         let asked = cluster.server_time();
         let list = if first { cluster.list(query).await } else { soon(cluster, cluster.list(query)).await };
+        // A refusal of a watch may pass only if one was allowed before.
+        let mut may_pass = true;
         let failure = match list {
             Ok(list) => {
                 first = false;
@@ -112,8 +115,18 @@ pub async fn follow_closely<S: Copy, T: Readable>(
                 contact.renew(asked);
                 match watch(cluster, query, version, quiet, source, &events, contact).await {
                     End::Closed => return,
-                    End::Stale => continue,
-                    End::Broken(error) => error,
+                    End::Stale => {
+                        opened = true;
+                        continue;
+                    }
+                    End::Broken(error) => {
+                        opened = true;
+                        error
+                    }
+                    End::NotOpened(error) => {
+                        may_pass = opened;
+                        error
+                    }
                 }
             }
             // The time ran out while this process, or the machine, was stopped: nobody failed.
@@ -123,7 +136,7 @@ pub async fn follow_closely<S: Copy, T: Readable>(
         let hopeless = matches!(
             failure,
             Error::Forbidden { .. } | Error::Unauthenticated { .. } | Error::Credential { .. }
-        ) && !refusal.may_pass(&failure);
+        ) && !(may_pass && refusal.may_pass(&failure));
         if first || hopeless {
             let failure = match failure {
                 Error::Forbidden { message, needs } if !first => {
@@ -205,6 +218,8 @@ enum End {
     /// A new list is needed: the version is too old, or it has been quiet for too long.
     Stale,
     Broken(Error),
+    /// There was not even one connection.
+    NotOpened(Error),
 }
 
 #[derive(Deserialize)]
@@ -229,14 +244,17 @@ async fn watch<S: Copy, T: Readable>(
     events: &mpsc::Sender<(S, Event<T>)>,
     contact: &Contact,
 ) -> End {
+    let mut opened = false;
     loop {
         let asked = cluster.server_time();
         let response = match soon(cluster, cluster.open_watch(query, &version)).await {
             Ok(response) => response,
             Err(Error::Api { code: 410, .. }) => return End::Stale,
             Err(error) if ran_out_while_stopped(cluster, asked, &error) => return End::Stale,
-            Err(error) => return End::Broken(error),
+            Err(error) if opened => return End::Broken(error),
+            Err(error) => return End::NotOpened(error),
         };
+        opened = true;
         let mut body = response.into_body().into_data_stream().map_err(|error| cluster.unreachable(&error));
         let mut buffer = BytesMut::new();
         let mut events_seen = 0_u32;

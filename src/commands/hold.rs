@@ -23,11 +23,13 @@ use crate::{
     error::{Error, Result},
     exit::ExitCode,
     output::Printer,
-    session::{Claim, Held, Took},
+    session::{Claim, Held, Took, within},
 };
 
 /// A lease that looks expired is watched for its duration without being told to wait, if that is short.
 const SHORT: Duration = Duration::from_secs(60);
+/// How long a last look may take.
+const LOOK: Duration = Duration::from_secs(5);
 
 pub async fn run(args: &Hold, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
     let at = Address::new(cluster.namespace(), &args.name);
@@ -76,6 +78,12 @@ pub async fn run(args: &Hold, cluster: &Cluster, printer: &mut Printer) -> Resul
     under(&[held], Schedule::new(args.duration), &args.command, cluster, printer).await
 }
 
+/// Whether a lease is another than it was.
+async fn was_renewed(claim: &Claim, before: Option<&Lease>, cluster: &Cluster) -> bool {
+    let now = within(LOOK, cluster.lease(&claim.at)).await;
+    now.is_ok_and(|now| now.as_ref().and_then(|now| now.value.renewed()) != before.and_then(Lease::renewed))
+}
+
 async fn take(
     claim: &Claim,
     args: &Hold,
@@ -118,7 +126,8 @@ async fn take(
             });
         }
         return match wait_for(claim, Some(Instant::now() + limit), cluster, printer).await {
-            Err(Error::TimedOut { .. }) => Err(Error::Held {
+            // Without a look at a renewal it may as well have been an outage.
+            Err(Error::TimedOut { .. }) if was_renewed(claim, lease, cluster).await => Err(Error::Held {
                 message: format!(
                     "'{}' looks expired, but its holder still renews it: its clock is wrong",
                     args.name

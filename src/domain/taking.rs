@@ -141,15 +141,10 @@ impl Terms {
         }
     }
 
-    /// What to write to go on holding under these terms what was gathered, and what `undo` takes back.
-    pub fn gathered(&self, held: &Lease, undo: &Undo, seconds: i32, now: ServerTime) -> Record {
-        let seconds = if self.shortens { seconds } else { undo.lengthened(seconds, now) };
+    /// What to write to go on holding under these terms what was gathered.
+    pub fn gathered(&self, held: &Lease, seconds: i32, now: ServerTime) -> Record {
         let record = Record::new_term(Some(&held.spec), &self.who, seconds, now);
-        let acquired = match undo {
-            // It was ours all the time.
-            Undo::PutBack { record, .. } if record.holder == self.who.identity() => Some(record.acquired),
-            _ => held.spec.acquire_time.as_ref().map(|time| time.0),
-        };
+        let acquired = held.spec.acquire_time.as_ref().map(|time| time.0);
         Record { acquired: acquired.unwrap_or(record.acquired), ..record }
     }
 
@@ -395,18 +390,10 @@ mod tests {
             let pending = lease("me@host#2e", 0);
             assert!(wanted.judge(Some(&pending), false, now()).is_err());
             assert!(wanted.gathering("1f").judge(Some(&pending), false, now()).is_err());
-            let record = wanted.gathered(&pending, &Undo::Release, 300, now());
+            let record = wanted.gathered(&pending, 300, now());
             assert_eq!((record.holder.as_str(), record.seconds, record.transitions), (holder, 300, 5));
             assert_eq!((record.acquired, record.renewed), (at(-500), at(0)));
         }
-        // What was held before is adopted, for no less than it was held; and goes on as it was.
-        let wanted = Terms { adopts: None, ..terms(Rule::Command) };
-        let mut before = lease("me@host", 20);
-        before.spec.acquire_time = Some(MicroTime(at(-900)));
-        let undo = wanted.gathering("2e").undo(Some(&before), now());
-        assert_eq!(wanted.gathering("2e").record(Some(&before), 5, now()).seconds, 41);
-        let record = wanted.gathered(&lease("me@host#2e", 0), &undo, 5, now());
-        assert_eq!((record.holder.as_str(), record.seconds, record.acquired), ("me@host", 41, at(-900)));
     }
 
     #[test]

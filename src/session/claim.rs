@@ -53,6 +53,8 @@ pub struct Claim {
     /// Something beside the lease is known to be in the way: it is waited for at once.
     pub waits: bool,
     pub writing: Writing,
+    /// What may be adopted counts as had, and is left as it is.
+    leaves_adopted: bool,
     log: Log,
 }
 
@@ -116,6 +118,7 @@ impl Claim {
             create_namespace: false,
             waits: false,
             writing: Writing::default(),
+            leaves_adopted: false,
             log: Log::default(),
         }
     }
@@ -127,10 +130,31 @@ impl Claim {
     }
 
     /// The same claim for a process that gathers several leases: under a name of its own, and for so many
-    /// seconds.
+    /// seconds. What the holder of this claim has already is left to whoever was told so.
     #[must_use]
     pub fn gathering(&self, suffix: &str, seconds: i32) -> Self {
-        Self { terms: self.terms.gathering(suffix), seconds, log: Log::default(), ..self.clone() }
+        let terms = self.terms.gathering(suffix);
+        Self { terms, seconds, leaves_adopted: true, log: Log::default(), ..self.clone() }
+    }
+
+    /// Whether what was left as it was is still held by the holder of this claim.
+    pub async fn is_left(&self, cluster: &Cluster) -> Result<bool> {
+        let lease = persistently(None, async || cluster.lease(&self.at).await).await?;
+        let judged = self.judge(cluster, &Seen::new(lease));
+        Ok(judged.is_ok_and(|standing| standing.is_valid(cluster.server_time())))
+    }
+
+    /// Renews under this claim's terms what was left as it was, and how it stood before. An outage is
+    /// waited for, as long as the caller has patience.
+    ///
+    /// # Errors
+    /// If it is not to be had any more.
+    pub async fn take_left(&self, cluster: &Cluster, left: &Held) -> Result<(Held, Standing)> {
+        let claim = Self { log: left.log(), ..self.clone() };
+        match persistently(None, async || claim.take_anew(cluster).await).await? {
+            Took::Yes(held, before) => Ok((held, before)),
+            Took::No(..) => Err(left.lost()),
+        }
     }
 
     /// Goes on holding under this claim's terms what was gathered for it, `owner` being the node as it is
@@ -173,6 +197,12 @@ impl Claim {
                 }
                 None => match self.judge(cluster, seen) {
                     Err(obstacle) => return Ok(Took::No(obstacle, seen.lease.clone())),
+                    Ok(standing) if self.leaves_adopted && standing.is_valid(cluster.server_time()) => {
+                        let lease = seen.lease.clone().unwrap_or_else(Object::imagined);
+                        let who = Who::exactly(lease.value.holder());
+                        let left = Held::left(self.at.clone(), who, lease, self.log.clone());
+                        return Ok(Took::Yes(left, standing));
+                    }
                     Ok(standing) => {
                         let (lease, now) = (seen.lease(), cluster.server_time());
                         let record = self.terms.record(lease, self.seconds, now);
@@ -354,10 +384,19 @@ impl Claim {
             };
             let now = lease.as_ref().map(|lease| version(&lease.value));
             if let Some(lease) = lease.as_ref().filter(|lease| self.log.last_in(&lease.value).is_some()) {
-                let released =
-                    self.held(lease.clone(), BootInstant::now()).release(cluster, &self.writing).await?;
-                self.log.clear();
-                return Ok(released);
+                let held = self.held(lease.clone(), BootInstant::now());
+                match held.release(cluster, &self.writing).await {
+                    Err(error) if error.is_unclear() => {
+                        sleep(error.pause(PAUSE * 5)).await;
+                        attempts = 0..ATTEMPTS;
+                        continue;
+                    }
+                    released => {
+                        let released = released?;
+                        self.log.clear();
+                        return Ok(released);
+                    }
+                }
             }
             let Some(open) = self.log.open_over(now.as_ref()) else {
                 // Whatever is still on its way carries a version that is no more.
@@ -373,9 +412,9 @@ impl Claim {
                 // In a namespace that is not there nothing can arrive.
                 Err(error) if error.is_not_found() && lease.is_none() => return Ok(Released::NotOurs),
                 Err(error) if error.is_conflict() || error.is_not_found() => last = Some(error),
-                Err(error) if error.is_unclear() => {
+                Err(error) if error.is_unclear() || refusal.may_pass(&error) => {
+                    sleep(error.pause(PAUSE * 5)).await;
                     last = Some(error);
-                    sleep(PAUSE).await;
                 }
                 Err(error) => return Err(error),
             }
@@ -420,6 +459,7 @@ impl Claim {
             let mut lost: Option<String> = None;
             // Once there was an answer, a 401 or 403 may be that of a server that has just been started.
             let mut refusal = Refusal::default();
+            let mut listed = false;
             loop {
                 let next_look = match &seen {
                     Some(seen) => self.free_in(cluster, seen).unwrap_or(Duration::MAX).min(LOOK_AGAIN),
@@ -432,12 +472,17 @@ impl Claim {
                 match event {
                     // Where medik8s' lease cannot be watched, it is read once a second.
                     None | Some((Source::Medik8s, _)) => {}
-                    Some((Source::Own, Event::Failed(error))) if !error.is_transient() => return Err(error),
-                    Some((Source::Own, Event::Failed(error) | Event::Lost(error))) => {
+                    Some((Source::Own, Event::Failed(error))) => {
+                        // After a list it is the watch that is refused, or has been for long.
+                        let again = !std::mem::take(&mut listed) && (seen.is_some() || lost.is_some());
+                        if !(error.is_transient() || again && refusal.may_pass(&error)) {
+                            return Err(error);
+                        }
                         lost = Some(error.to_string());
                     }
+                    Some((Source::Own, Event::Lost(error))) => lost = Some(error.to_string()),
                     Some((Source::Own, Event::Snapshot(leases))) => {
-                        lost = None;
+                        (lost, listed) = (None, true);
                         let lease = leases.into_iter().next();
                         seen.get_or_insert_with(|| Seen::new(lease.clone())).update(lease);
                     }
@@ -533,7 +578,8 @@ enum Source {
     Medik8s,
 }
 
-fn deleted(node: &str) -> Error {
+/// The error of a node that was there before.
+pub fn deleted(node: &str) -> Error {
     Error::NotFound {
         message: format!("node '{node}' was deleted meanwhile"),
         hint: Some("'kubectl get nodes' lists them".into()),

@@ -4,7 +4,10 @@
 //! lease shows is one of this claim's own, and only then is it undone: another process of the same
 //! holder may have renewed the lease, and been told that it holds it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use tokio::time::sleep;
 
@@ -24,6 +27,10 @@ use crate::{
     },
     error::{Error, Result},
 };
+
+/// How long a release is tried in an outage: not as long as its callers have patience, so that the reason
+/// can be told.
+const PATIENCE: Duration = Duration::from_secs(8);
 
 /// Which version of an object: its uid and resource version.
 pub(super) type Version = (String, String);
@@ -86,7 +93,7 @@ impl Log {
     }
 
     pub fn clear(&self) {
-        lock(&self.0).writes.clear();
+        *lock(&self.0) = Writes::default();
     }
 
     pub fn is_empty(&self) -> bool {
@@ -147,18 +154,41 @@ pub struct Held {
     known: Arc<Mutex<(Object<Lease>, BootInstant)>>,
     /// `None` for a lease that a look has found: it is released whoever of its holder renewed it.
     log: Option<Log>,
+    /// It was the wanted holder's already, and nothing was written to it yet.
+    left: bool,
 }
 
 impl Held {
     pub(super) fn taken(at: Address, who: Who, lease: Object<Lease>, sent: BootInstant, log: Log) -> Self {
         let token = lease.value.metadata.resource_version.clone();
-        Self { at, who, token, known: Arc::new(Mutex::new((lease, sent))), log: Some(log) }
+        Self { at, who, token, known: Arc::new(Mutex::new((lease, sent))), log: Some(log), left: false }
+    }
+
+    /// A lease that counts as had and is left as it is, until its claim is renamed.
+    pub(super) fn left(at: Address, who: Who, lease: Object<Lease>, log: Log) -> Self {
+        Self { left: true, ..Self::taken(at, who, lease, BootInstant::now(), log) }
+    }
+
+    /// Whether it is not this claim's to keep or to undo.
+    pub fn is_left(&self) -> bool {
+        self.left
+    }
+
+    pub(super) fn log(&self) -> Log {
+        self.log.clone().unwrap_or_default()
     }
 
     /// A lease of `who`'s, as a look has just found it.
     pub fn found(at: Address, who: Who, lease: Object<Lease>) -> Self {
         let token = lease.value.metadata.resource_version.clone();
-        Self { at, who, token, known: Arc::new(Mutex::new((lease, BootInstant::now()))), log: None }
+        Self {
+            at,
+            who,
+            token,
+            known: Arc::new(Mutex::new((lease, BootInstant::now()))),
+            log: None,
+            left: false,
+        }
     }
 
     /// The lease, as it was last read or written.
@@ -221,14 +251,21 @@ impl Held {
     pub async fn release(&self, cluster: &Cluster, writing: &Writing) -> Result<Released> {
         let ours = self.lease();
         let mut lease = ours.clone();
-        let mut unanswered: Vec<Record> = Vec::new();
-        let mut last = None;
-        for _ in 0..ATTEMPTS {
+        let mut unanswered: Vec<(Record, Released)> = Vec::new();
+        let mut last: Option<Error> = None;
+        let mut refusal = Refusal::default();
+        let patience = BootInstant::now() + PATIENCE;
+        let mut conflicts = 0;
+        // A conflict is an answer, however late: what made it may be ours.
+        let is_outage = |last: &Option<Error>| last.as_ref().is_some_and(|error| !error.is_conflict());
+        while conflicts < ATTEMPTS && !(is_outage(&last) && patience.has_passed()) {
             // A release of ours without an answer, done after all, is what we wanted.
-            if unanswered.iter().any(|record| record.is_in(&lease.value.spec)) {
-                return Ok(Released::Yes);
+            if let Some(done) = done_by(&unanswered, &lease.value) {
+                return Ok(done);
             }
-            if !is_same_term(&lease.value, &ours.value) {
+            // A write of ours that was still on its way, such as a rename, may have begun another term.
+            let is_ours = |log: &Log| log.last_in(&lease.value).is_some();
+            if !is_same_term(&lease.value, &ours.value) && !self.log.as_ref().is_some_and(is_ours) {
                 return Ok(Released::NotOurs);
             }
             let undo = match &self.log {
@@ -247,9 +284,13 @@ impl Held {
                     Err(error) => error,
                 };
             if failure.is_unclear() {
-                unanswered.push(record);
-                sleep(PAUSE).await;
-            } else if !failure.is_conflict() {
+                unanswered.push((record, done));
+                sleep(failure.pause(PAUSE * 2)).await;
+            } else if failure.is_conflict() {
+                conflicts += 1;
+            } else if self.log.is_some() && refusal.may_pass(&failure) {
+                sleep(PAUSE * 5).await;
+            } else {
                 return Err(failure);
             }
             last = Some(failure);
@@ -258,7 +299,7 @@ impl Held {
                 None => return Ok(Released::NotOurs),
             }
         }
-        Err(self.given_up("releasing", last))
+        done_by(&unanswered, &lease.value).ok_or_else(|| self.given_up("releasing", last))
     }
 
     /// After so many attempts, of which the last failed like this.
@@ -274,14 +315,17 @@ impl Held {
     }
 
     /// Renews the lease once. If another process of the same holder has renewed it meanwhile, it is held
-    /// for as long as that one was told, be it shorter.
+    /// for as long as that one was told, be it shorter. An outage is waited for, as long as the caller has
+    /// patience.
     ///
     /// # Errors
     /// If it is not ours any more.
     pub async fn renew(&self, cluster: &Cluster, seconds: i32) -> Result<()> {
         let lost = || self.lost();
         let mut failure = None;
-        for _ in 0..ATTEMPTS {
+        let mut refusal = Refusal::default();
+        let mut conflicts = 0;
+        while conflicts < ATTEMPTS {
             let (lease, sent) = (self.lease(), BootInstant::now());
             let record = self.renewal(seconds, cluster.server_time(), sent);
             match cluster.renew_lease(&self.at, &lease.value, &record).await {
@@ -290,7 +334,13 @@ impl Held {
                     return Ok(());
                 }
                 Err(error) if error.is_not_found() => return Err(lost()),
-                Err(error) if error.is_conflict() || error.is_unclear() => failure = Some(error),
+                Err(error) if error.is_conflict() => {
+                    conflicts += 1;
+                    failure = Some(error);
+                }
+                Err(error) if error.is_unclear() || refusal.may_pass(&error) => {
+                    sleep(error.pause(PAUSE * 5)).await;
+                }
                 Err(error) => return Err(error),
             }
             match self.read_again(cluster).await? {
@@ -313,7 +363,7 @@ impl Held {
         Err(self.given_up("renewing", failure))
     }
 
-    fn lost(&self) -> Error {
+    pub(super) fn lost(&self) -> Error {
         Error::LostRace { message: format!("'{}' was lost before it was used", self.at.name) }
     }
 
@@ -336,7 +386,7 @@ impl Held {
             let Some((log, earlier)) = self.log.as_ref().and_then(|log| Some((log, log.newest()?))) else {
                 return Err(self.lost());
             };
-            let record = terms.gathered(&lease.value, &earlier.undo, seconds, cluster.server_time());
+            let record = terms.gathered(&lease.value, seconds, cluster.server_time());
             let over = Some(version(&lease.value));
             log.push(Write { record: record.clone(), over, sent, open: true, ..earlier });
             let reason = lease.value.reason();
@@ -388,6 +438,11 @@ impl Held {
         self.seen(owned);
         Ok(())
     }
+}
+
+/// What a release without an answer did, if it is the last that was written to the lease.
+fn done_by(unanswered: &[(Record, Released)], lease: &Lease) -> Option<Released> {
+    unanswered.iter().find(|(record, _)| record.is_in(&lease.spec)).map(|(_, done)| *done)
 }
 
 /// Whether only its finalizers keep a lease: nothing that is written to it lasts.
@@ -458,6 +513,19 @@ mod tests {
         let mut next = lease(5, 60);
         next.spec.lease_transitions = Some(2);
         assert!(!log.has_term_of(&next));
+        log.clear();
+        assert!(log.is_empty() && !log.is_shared(), "what is taken again is ours alone");
+    }
+
+    #[test]
+    fn a_release_without_an_answer_did_what_was_written() {
+        let released = Record { holder: String::new(), ..record(3) };
+        let unanswered = [(record(1), Released::PutBack), (released, Released::Yes)];
+        assert_eq!(done_by(&unanswered, &lease(1, 60)), Some(Released::PutBack));
+        let mut free = lease(3, 1);
+        free.spec.holder_identity = Some(String::new());
+        assert_eq!(done_by(&unanswered, &free), Some(Released::Yes));
+        assert_eq!(done_by(&unanswered, &lease(2, 60)), None);
     }
 
     #[test]

@@ -26,6 +26,6 @@ mod terminal;
 #[cfg(unix)]
 pub mod watchdog;
 
-pub use claim::{Claim, Took, Waiting, persistently, within};
+pub use claim::{Claim, Took, Waiting, deleted, persistently, within};
 pub use held::{Held, Released};
 pub use keeper::{Lost, keep, keep_patiently};

@@ -5,7 +5,7 @@ use std::{
 };
 
 use futures::{StreamExt as _, stream};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{
     AT_ONCE, Target, blocked, dry_run_note, in_the_way, run::term, targets, tell_remarks, unrenewed_seconds,
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     cli::{self, Acquire, DryRun},
-    cluster::{Cluster, Object, single::Writing},
+    cluster::{Cluster, Object, Refusal, single::Writing},
     commands::interrupted,
     domain::{
         deadline::Schedule,
@@ -31,7 +31,7 @@ use crate::{
         progress::{Progress, WaitLine},
         prompt,
     },
-    session::{Claim, Held, Released, Took, Waiting, keep_patiently, persistently, within},
+    session::{Claim, Held, Released, Took, Waiting, deleted, keep_patiently, persistently, within},
 };
 
 /// A lease that was written longer ago than this is renewed before it is told for how long it is held.
@@ -42,6 +42,9 @@ const GATHERED: i32 = 60;
 
 /// How long an outage may last, after the leases were taken, where nothing says for how long to wait.
 const OUTAGE: Duration = Duration::from_secs(3);
+
+/// After a refusal that may pass, the next attempt.
+const REFUSED: Duration = Duration::from_millis(500);
 
 /// How long undoing may take before the rest is left to expire.
 const UNDO: Duration = Duration::from_secs(30);
@@ -65,8 +68,6 @@ pub async fn run(args: &Acquire, cluster: &Cluster, printer: &mut Printer) -> Re
         let name = &held.at.name;
         let how = match before {
             Standing::Ours { .. } if before.is_valid(began) => "renewed, it was yours already".to_owned(),
-            // Nobody else's is taken while it is held.
-            Standing::Held { .. } | Standing::Admin { .. } => "renewed, it was yours already".to_owned(),
             Standing::Ours { .. } => "acquired again, your time had run out".to_owned(),
             Standing::Expired { holder, .. } if held.who.is(holder) => {
                 "acquired again, your time had run out".to_owned()
@@ -292,7 +293,8 @@ async fn settle(
 /// One is taken after the other in the order of their names, and one that is lost meanwhile is waited
 /// for again without those that come after it: nobody can then wait for somebody who waits for him.
 /// Until a command has all of several it holds what it has under a name of its own, and not for long:
-/// nobody else is told that it is theirs, and if it is killed they expire soon.
+/// nobody else is told that it is theirs, and if it is killed they expire soon. What its holder has
+/// already counts as had, and is left to whoever was told so until then.
 async fn wait_for_all(
     claims: &[Known],
     limit: Option<Duration>,
@@ -327,7 +329,14 @@ async fn wait_for_all(
     if outcome.is_err() {
         undo(&own, cluster, printer).await;
     }
-    outcome
+    // What would have been waited for, had there been the time.
+    let is_over = deadline.is_some_and(|deadline| deadline <= Instant::now());
+    outcome.map_err(|error| match error {
+        error if is_over && error.is_transient() => {
+            Error::TimedOut { message: format!("the leases could not be taken in time: {error}") }
+        }
+        error => error,
+    })
 }
 
 /// Which of the leases was lost, and why.
@@ -343,16 +352,20 @@ async fn gather(
 ) -> Result<Vec<(Held, Standing)>> {
     let progress = Progress::new(claims.len(), "taking leases");
     let mut taken: Vec<(Held, Standing)> = Vec::new();
+    let mut had_one = false;
     // What was read at the start may be long ago after the first.
     let mut known =
         claims.first().map(|(_, lease)| lease).filter(|_| !own.iter().take(1).any(|claim| claim.waits));
     loop {
-        let held: Vec<Held> = taken.iter().map(|(held, _)| held.clone()).collect();
-        let next = own.get(taken.len());
+        let had = taken.len();
+        let held: Vec<Held> =
+            taken.iter().map(|(held, _)| held.clone()).filter(|held| !held.is_left()).collect();
+        let next = own.get(had);
         let work = async {
             if let Some(claim) = next {
-                let took = take_or_wait(claim, known.take(), deadline, cluster, printer).await?;
+                let took = take_or_wait(claim, known.take(), had_one, deadline, cluster, printer).await?;
                 taken.push(took);
+                had_one = true;
                 progress.one_done();
                 return Ok(None);
             }
@@ -371,13 +384,13 @@ async fn gather(
             tokio::select! {
                 outcome = work => outcome?,
                 lost = keep_patiently(cluster, &held, schedule) => {
-                    let n = held.iter().position(|held| held.at.name == lost.name()).unwrap_or(0);
+                    let n = own.iter().position(|claim| claim.at.name == lost.name()).unwrap_or(0);
                     Some((n, Error::LostRace { message: lost.to_string() }))
                 }
             }
         };
         let lost = match lost {
-            None if held.len() < own.len() => continue,
+            None if had < own.len() => continue,
             None if gathers => rename_all(claims, &mut taken, deadline, cluster).await?,
             None => match renew_old(own, &taken, deadline, cluster).await {
                 Err(why @ Error::LostRace { .. }) => Some((0, why)),
@@ -386,10 +399,19 @@ async fn gather(
             lost => lost,
         };
         let Some((n, why)) = lost else { return Ok(taken) };
-        printer.warn(&format!("{} is waited for again: {why}", own[n].at.name));
+        printer.warn(&format!("{why}; waiting again from {} on", own[n].at.name));
         // The one that was under way may have been written too.
         for claim in own.iter().take(taken.len() + 1).skip(n) {
-            persistently(deadline, async || claim.withdraw(cluster).await).await?;
+            let withdrawn = persistently(deadline, async || claim.withdraw(cluster).await);
+            match deadline {
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now()).max(UNDO);
+                    within(left, withdrawn).await?;
+                }
+                None => {
+                    withdrawn.await?;
+                }
+            }
         }
         taken.truncate(n);
     }
@@ -412,19 +434,34 @@ async fn rename_all(
         }
         persistently(deadline, async || cluster.nodes(None).await).await
     };
+    let check_nodes = |nodes: &[Metadata]| {
+        let exists = |claim: &Claim| nodes.iter().any(|node| node.name == claim.at.name);
+        let gone = claims.iter().find(|(claim, _)| is_admin && !exists(claim));
+        gone.map_or(Ok(()), |(claim, _)| Err(deleted(&claim.at.name)))
+    };
     let work = async {
+        for (n, ((claim, _), (held, _))) in claims.iter().zip(&*taken).enumerate() {
+            if held.is_left() && !claim.is_left(cluster).await? {
+                let message = format!("'{}' is not {}'s any more", claim.at.name, claim.terms.who);
+                return Ok(Some((n, Error::LostRace { message })));
+            }
+        }
         let nodes = look().await?;
+        check_nodes(&nodes)?;
         let renamed = stream::iter(claims.iter().zip(&*taken).enumerate())
-            .map(async |(n, ((claim, _), (held, _)))| {
+            .map(async |(n, ((claim, _), (held, before)))| {
+                if held.is_left() {
+                    return (n, claim.take_left(cluster, held).await);
+                }
                 let owner = nodes.iter().find(|node| node.name == claim.at.name);
-                (n, claim.rename(cluster, held, owner).await)
+                (n, claim.rename(cluster, held, owner).await.map(|held| (held, before.clone())))
             })
             .buffer_unordered(AT_ONCE)
             .collect::<Vec<_>>();
         let mut lost = None;
         for (n, renamed) in renamed.await {
             match renamed {
-                Ok(held) => taken[n].0 = held,
+                Ok(renamed) => taken[n] = renamed,
                 Err(why @ Error::LostRace { .. }) => lost = Some((0, why)),
                 Err(error) => return Err(error),
             }
@@ -432,6 +469,7 @@ async fn rename_all(
         if lost.is_none() {
             // The owner was written together with the name.
             let nodes = look().await?;
+            check_nodes(&nodes)?;
             let was_recreated = |held: &Held| {
                 let metadata = &held.lease().value.metadata;
                 nodes.iter().any(|node| metadata.belongs_to_predecessor_of(node))
@@ -528,7 +566,8 @@ async fn settle_owners(
 ) -> Result<Option<LostAgain>> {
     let owned = |lease: &Lease| (lease.metadata.uid.clone(), lease.metadata.owner_references.clone());
     let is_new = |(known, held): (&Known, &Held)| {
-        known.1.as_ref().map(|lease| owned(&lease.value)) != Some(owned(&held.lease().value))
+        !held.is_left()
+            && known.1.as_ref().map(|lease| owned(&lease.value)) != Some(owned(&held.lease().value))
     };
     let new: Vec<usize> = (0..taken.len()).filter(|n| is_new((&claims[*n], &taken[*n].0))).collect();
     let nodes: Vec<Metadata> = match &new[..] {
@@ -554,18 +593,26 @@ async fn settle_owners(
     Ok(None)
 }
 
-/// Takes the next lease, waiting for it if need be.
+/// Takes the next lease, waiting for it if need be. If we `had_one` before, a 401 or 403 may be that of a
+/// server that has just been started.
 async fn take_or_wait(
     claim: &Claim,
     known: Option<&Option<Object<Lease>>>,
+    had_one: bool,
     deadline: Option<Instant>,
     cluster: &Cluster,
     printer: &mut Printer,
 ) -> Result<(Held, Standing)> {
+    let mut refusal = Refusal::default();
     let first = async {
         match known {
             Some(lease) => claim.take(cluster, lease.clone()).await,
-            None => claim.take_anew(cluster).await,
+            None => loop {
+                match claim.take_anew(cluster).await {
+                    Err(error) if had_one && refusal.may_pass(&error) => sleep(REFUSED).await,
+                    outcome => break outcome,
+                }
+            },
         }
     };
     match take_by(&claim.at.name, deadline, first).await {
@@ -671,7 +718,8 @@ pub async fn wait_for(
     let state = match within(UNDO, last_look).await {
         Ok(lease) => {
             // What is in the way beside the lease is not seen in it.
-            let obstacle = claim.obstacle(cluster, lease.as_ref()).or(in_its_way.take());
+            let beside = in_its_way.take().filter(|obstacle| matches!(obstacle, Obstacle::Medik8s { .. }));
+            let obstacle = claim.obstacle(cluster, lease.as_ref()).or(beside);
             let lease = lease.as_ref().map(|lease| &*lease.value);
             obstacle.map_or_else(String::new, |obstacle| {
                 format!(": it is {}", in_the_way(&obstacle, lease, cluster.server_time()))

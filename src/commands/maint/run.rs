@@ -92,9 +92,17 @@ pub async fn under(
             || format!("interrupted while {processes} could not be ended"),
             |lost| format!("the lease was lost and {processes} could not be ended: {lost}"),
         );
+        // An administrator's that was adopted has no end.
+        let admins = held.iter().find(|held| held.who.is_admin()).map(|held| &held.at.name);
+        let (fate, then) = match admins {
+            Some(name) => {
+                ("it is held until it is released", format!(", then 'maint release {name} --admin --force'"))
+            }
+            None => ("it will expire", String::new()),
+        };
         return Err(Error::NotEnded {
-            message: format!("{why}; the lease was not released, it will expire"),
-            hint: Some("end it as the user that it runs as, or as root".into()),
+            message: format!("{why}; the lease was not released, {fate}"),
+            hint: Some(format!("end it as the user that it runs as, or as root{then}")),
         });
     }
     release(held, cluster, printer).await;
@@ -131,6 +139,9 @@ pub async fn release(held: &[Held], cluster: &Cluster, printer: &mut Printer) {
     };
     match outcomes {
         Ok(outcomes) => tell_released(held, outcomes, printer),
+        Err(why) if held.iter().any(|held| held.who.is_admin()) => printer.warn(&format!(
+            "it may not be released ('maint release --admin --force' releases an administrator's): {why}"
+        )),
         Err(why) => printer.warn(&format!("it may not be released, and will expire: {why}")),
     }
 }
@@ -146,6 +157,9 @@ fn tell_released(held: &[Held], outcomes: Vec<Result<Released>>, printer: &mut P
             Ok(Released::Shared) => printer.warn(&format!(
                 "{name} is not released: another process of '{}' has renewed it meanwhile",
                 held.who
+            )),
+            Err(error) if held.who.is_admin() => printer.warn(&format!(
+                "{name} is not released, 'maint release {name} --admin --force' does it: {error}"
             )),
             Err(error) => printer.warn(&format!("{name} is not released, it will expire: {error}")),
         }
