@@ -607,7 +607,7 @@ fn what_changes_between_the_question_and_the_yes_is_noticed() {
     plugin.run(&["candidates", "set-priority", "two", "900", "-n", namespace, "--yes"]).expect(0);
     asked.types("y");
     assert_eq!(asked.wait(), 5, "{}", asked.screen());
-    assert!(asked.screen().contains("somebody else has changed the priority"), "{}", asked.screen());
+    asked.until("why", SOON, |screen| screen.contains("somebody else has changed the priority"));
     let object = candidate_object(plane, namespace, "two_2");
     assert_eq!(object["metadata"]["annotations"]["kubectl-lease.dev/priority"], "900");
     let asked = ask();
