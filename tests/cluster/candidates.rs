@@ -624,7 +624,7 @@ fn what_changes_between_the_question_and_the_yes_is_noticed() {
         }
         asked.types("y");
         assert_eq!(asked.wait(), 3, "{}", asked.screen());
-        assert!(asked.screen().contains("the candidate two_2 is gone"), "{}", asked.screen());
+        asked.until("why", SOON, |screen| screen.contains("the candidate two_2 is gone"));
         if comes_back {
             let object = candidate_object(plane, namespace, "two_2");
             assert_eq!(object["spec"]["emulationVersion"], "1.37.0");
