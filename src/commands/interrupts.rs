@@ -90,3 +90,24 @@ fn count_signals(count: watch::Sender<u64>) {
         }
     });
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use nix::{
+        sys::signal::{Signal, kill},
+        unistd::Pid,
+    };
+    use tokio::time::{sleep, timeout};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_signal_that_came_when_nothing_listened_is_told_once() {
+        none_so_far().await.unwrap();
+        kill(Pid::this(), Signal::SIGTERM).unwrap();
+        sleep(Duration::from_millis(100)).await;
+        let told = timeout(Duration::from_secs(5), interrupted()).await;
+        assert!(matches!(told, Ok(Error::Interrupted)));
+        none_so_far().await.unwrap();
+    }
+}
