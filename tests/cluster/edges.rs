@@ -829,6 +829,9 @@ fn undoing_waits_for_the_end_of_an_outage() {
     wait_for("it writes", SOON, || begun.lock().unwrap().is_some(), || running.stderr());
     running.signal("-TERM");
     assert_eq!(running.wait(), 130);
+    // The write has arrived by now, if anything let it.
+    let began = begun.lock().unwrap().unwrap();
+    thread::sleep(Duration::from_secs(3).saturating_sub(began.elapsed()));
     assert_eq!(holder(&lease(&name)), "", "{}", running.stderr());
 }
 
