@@ -129,6 +129,9 @@ mod tests {
         assert_eq!(who.identity(), "jane@laptop");
         let admin = Who::user("jane", None, "laptop", true);
         assert_eq!(admin.identity(), "kubeadm:jane@laptop");
+        assert_eq!(admin.to_string(), admin.identity());
+        assert!(admin.is_admin() && !who.is_admin());
+        assert!(who.administrator().is_admin() && !admin.plain().is_admin());
         assert!(who.is("jane@laptop") && admin.is("jane@laptop") && admin.is("kubeadm:jane@laptop"));
         assert!(!who.is("kubeadm:jane@laptop"), "what an administrator holds takes --admin");
         assert!(!who.is("kubeadm:john@laptop"));
