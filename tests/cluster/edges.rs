@@ -830,8 +830,8 @@ fn undoing_waits_for_the_end_of_an_outage() {
     running.signal("-TERM");
     assert_eq!(running.wait(), 130);
     // The write has arrived by now, if anything let it.
-    let began = begun.lock().unwrap().unwrap();
-    thread::sleep(Duration::from_secs(3).saturating_sub(began.elapsed()));
+    let written_at = begun.lock().unwrap().unwrap();
+    thread::sleep(Duration::from_secs(3).saturating_sub(written_at.elapsed()));
     assert_eq!(holder(&lease(&name)), "", "{}", running.stderr());
 }
 
