@@ -32,7 +32,7 @@ test: ## All tests but those on real nodes
 generate: ## The files that are made from the help texts and the rules: completions, man pages, README, docs/risks.md
 	@GENERATE=overwrite $(CARGO) test --locked --test cli -- generated:: risks::
 
-test-nodes: ## The tests on real nodes, as root, with containerd, runc and a static busybox (about 7 minutes)
+test-nodes: ## The tests on real nodes, as root, with containerd, runc and a static busybox
 	@$(NODES)
 	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" $(CARGO) test --locked --test nodes
 

@@ -367,6 +367,11 @@ var histories = []struct {
 	{"taken after a deletion", legal, []line{
 		watched, wrote(7, "a", 0, 1), gone(wrote(8, "a", 0, 1)), anew(wrote(9, "b", 3, 3))}},
 	{"taken from an administrator", illegal, []line{watched, wrote(7, "kubeadm:a", 0, 1), wrote(8, "b", 99, 99)}},
+	{"gathered, and renamed", legal, []line{watched, wrote(7, "a#0123abcd", 0, 1), wrote(8, "a", 0, 2)}},
+	{"gathered, and renamed for an administrator", legal, []line{watched, wrote(7, "a#0123abcd", 0, 1), wrote(8, "kubeadm:a", 0, 2)}},
+	{"gathered by one process, and taken by another of its name", illegal, []line{watched, wrote(7, "a#0123abcd", 0, 1), wrote(8, "a", 2, 2)}},
+	{"gathered, and renamed to another's name", illegal, []line{watched, wrote(7, "a#0123abcd", 0, 1), wrote(8, "b", 0, 2)}},
+	{"renamed to the name of a process", illegal, []line{watched, wrote(7, "a", 0, 1), wrote(8, "a#0123abcd", 0, 2)}},
 	{"an administrator takes their own", legal, []line{watched, wrote(7, "a", 0, 1), wrote(8, "kubeadm:a", 2, 2), wrote(9, "a", 0, 1.1)}},
 	{"seen for its duration and taken", legal, []line{
 		lagging(1), clock(2.5, 0, plain(wrote(7, "a", 0, 1))), plain(wrote(8, "b", 11, 11))}},
