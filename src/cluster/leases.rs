@@ -138,6 +138,11 @@ impl Cluster {
         }
     }
 
+    /// Notes that medik8s' leases on these nodes could be read.
+    pub fn medik8s_was_read<'a>(&self, nodes: impl Iterator<Item = &'a Metadata>) {
+        lock(&self.medik8s_read).extend(nodes.map(|node| node.name.clone()));
+    }
+
     /// Creates a namespace, if nobody else has meanwhile.
     pub async fn create_namespace(&self, name: &str, writing: &Writing) -> Result<()> {
         let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });

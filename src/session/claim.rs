@@ -414,7 +414,7 @@ impl Claim {
                 Err(error) if error.is_conflict() || error.is_not_found() => last = Some(error),
                 Err(error) if error.is_unclear() || refusal.may_pass(&error) => {
                     sleep(error.pause(PAUSE * 5)).await;
-                    last = Some(error);
+                    attempts = 0..ATTEMPTS;
                 }
                 Err(error) => return Err(error),
             }
@@ -492,7 +492,9 @@ impl Claim {
                     Some((Source::Own, Event::Gone(_))) => seen = Some(Seen::new(None)),
                 }
                 let Some(seen) = &mut seen else { continue };
-                let mut obstacle = self.judge(cluster, seen).err();
+                // A write of ours without an answer, done after all, is nothing to wait for.
+                let is_ours = seen.lease().is_some_and(|lease| self.log.last_in(lease).is_some());
+                let mut obstacle = self.judge(cluster, seen).err().filter(|_| !is_ours);
                 // What was last seen before the connection went is no ground to take anything on.
                 if lost.is_none() && obstacle.is_none() {
                     match self.take_now(cluster, seen).await {

@@ -403,15 +403,7 @@ async fn gather(
         // The one that was under way may have been written too.
         for claim in own.iter().take(taken.len() + 1).skip(n) {
             let withdrawn = persistently(deadline, async || claim.withdraw(cluster).await);
-            match deadline {
-                Some(deadline) => {
-                    let left = deadline.saturating_duration_since(Instant::now()).max(UNDO);
-                    within(left, withdrawn).await?;
-                }
-                None => {
-                    withdrawn.await?;
-                }
-            }
+            take_by(&claim.at.name, deadline, withdrawn).await?;
         }
         taken.truncate(n);
     }
@@ -621,15 +613,20 @@ async fn take_or_wait(
         Err(error) if error.is_transient() => {}
         Err(error) => return Err(error),
     }
-    wait_for(claim, deadline, cluster, printer).await
+    loop {
+        match wait_for(claim, deadline, cluster, printer).await {
+            Err(error) if had_one && refusal.may_pass(&error) => sleep(REFUSED).await,
+            outcome => return outcome,
+        }
+    }
 }
 
 /// Takes a lease, if that is done in time; otherwise what was written has to be withdrawn.
-pub async fn take_by(
+pub async fn take_by<T>(
     name: &str,
     deadline: Option<Instant>,
-    taking: impl Future<Output = Result<Took>>,
-) -> Result<Took> {
+    taking: impl Future<Output = Result<T>>,
+) -> Result<T> {
     let Some(deadline) = deadline else { return taking.await };
     let late = |_| Error::TimedOut {
         message: format!("{name} could not be taken in time: the server is slow to answer"),

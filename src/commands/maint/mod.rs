@@ -110,6 +110,10 @@ async fn find_targets(which: &cli::Nodes, deleted_too: bool, cluster: &Cluster) 
         cluster.list::<Lease>(&leases),
         cluster.list::<Lease>(&medik8s),
     )?;
+    // Without the permission the list has no version either.
+    if !medik8s.resource_version.is_empty() {
+        cluster.medik8s_was_read(nodes.iter());
+    }
     let now = cluster.server_time();
     let mut targets: Vec<Target> = nodes
         .into_iter()
