@@ -23,11 +23,11 @@ use crate::{
     shared,
 };
 
-const NAMESPACE: &str = "kube-node-maintenance";
-const MEDIK8S: &str = "medik8s-leases";
-const SOON: Duration = Duration::from_secs(20);
+pub const NAMESPACE: &str = "kube-node-maintenance";
+pub const MEDIK8S: &str = "medik8s-leases";
+pub const SOON: Duration = Duration::from_secs(20);
 
-fn plugin() -> Plugin {
+pub fn plugin() -> Plugin {
     Plugin::new(shared().kubeconfig(User::Admin, 0))
 }
 
@@ -36,7 +36,7 @@ fn make_node(name: &str) {
 }
 
 /// So many nodes, in the order in which they are taken.
-fn nodes<const N: usize>() -> [String; N] {
+pub fn nodes<const N: usize>() -> [String; N] {
     let prefix = format!("node-{}", random());
     std::array::from_fn(|n| {
         let name = format!("{prefix}-{n}");
@@ -45,21 +45,21 @@ fn nodes<const N: usize>() -> [String; N] {
     })
 }
 
-fn look(namespace: &str, name: &str) -> Value {
+pub fn look(namespace: &str, name: &str) -> Value {
     let text = shared().kubectl(&["get", "lease", "-n", namespace, name, "--ignore-not-found", "-o", "json"]);
     serde_json::from_str(&text).unwrap_or_default()
 }
 
-fn lease(name: &str) -> Value {
+pub fn lease(name: &str) -> Value {
     look(NAMESPACE, name)
 }
 
-fn holder(name: &str) -> String {
+pub fn holder(name: &str) -> String {
     lease(name)["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
 }
 
 /// Writes a lease as another client would: held for so long.
-fn write(namespace: &str, name: &str, holder: &str, seconds: i64) {
+pub fn write(namespace: &str, name: &str, holder: &str, seconds: i64) {
     let now = format!("{:.6}", jiff::Timestamp::now());
     let object = |kind: &str, version: &str| json!({ "apiVersion": version, "kind": kind });
     let mut lease = object("Lease", "coordination.k8s.io/v1");
@@ -88,27 +88,27 @@ fn end_deletion(name: &str) {
     patch(name, &json!({ "metadata": { "finalizers": null } }));
 }
 
-fn delete_medik8s(node: &str) {
+pub fn delete_medik8s(node: &str) {
     shared().kubectl(&["delete", "lease", "-n", MEDIK8S, &format!("node-{node}")]);
 }
 
-fn is_lease_write(method: &str, path: &str) -> bool {
+pub fn is_lease_write(method: &str, path: &str) -> bool {
     matches!(method, "POST" | "PATCH") && path.contains("/leases")
 }
 
 /// Takes these leases for another holder.
-fn others(names: &[&String]) {
+pub fn others(names: &[&String]) {
     for name in names {
         plugin().run(&["maint", "acquire", name, "--holder", "other"]).expect(0);
     }
 }
 
-fn release_others(name: &str) {
+pub fn release_others(name: &str) {
     plugin().run(&["maint", "release", name, "--holder", "other"]).expect(0);
 }
 
 /// Starts to acquire nodes, and has the first when this returns.
-fn gathering(plugin: &Plugin, names: &[&String], more: &[&str]) -> Running {
+pub fn gathering(plugin: &Plugin, names: &[&String], more: &[&str]) -> Running {
     let mut args = vec!["maint", "acquire", "--holder", "jane", "--wait"];
     args.extend(names.iter().map(|name| name.as_str()));
     args.extend(more);
@@ -571,6 +571,57 @@ fn an_outage_after_the_last_of_several_was_taken_ends_nothing() {
     release_others(&b);
     assert_eq!(one.wait(), 0, "{}", one.stderr());
     assert_eq!([holder(&a), holder(&b)], ["jane", "jane"]);
+}
+
+/// The write that took the lease was done, and its answer and the connection were lost: who waits finds the
+/// lease held, by nobody else.
+#[test]
+fn a_wait_knows_what_it_took_before_an_outage() {
+    let [a, b, c] = nodes();
+    let name = format!("contended-{}", random());
+    for (last, args, taken) in [
+        (&name, &["hold", &name, "-n", "default", "-d", "2m", "--wait", "--", "true"][..], ""),
+        (&a, &["maint", "run", &a, "-d", "5m", "--wait", "--", "true"], ""),
+        (&c, &["maint", "acquire", &b, &c, "--holder", "jane", "--wait"], "jane"),
+    ] {
+        let (since, writes): (Mutex<Option<Instant>>, _) = (Mutex::default(), format!("/leases/{last}?"));
+        let home = if last == &name { "default" } else { NAMESPACE };
+        write(home, last, "other", 600);
+        let proxy = FaultProxy::start(shared(), move |method, path| {
+            let mut since = since.lock().unwrap();
+            match *since {
+                None if is_lease_write(method, path) && path.contains(&writes) => {
+                    *since = Some(Instant::now());
+                    Fault::CutAfter
+                }
+                Some(since) if since.elapsed() < Duration::from_secs(3) => Fault::CutBefore,
+                _ => Fault::None,
+            }
+        });
+        let mut waiting = Plugin::new(&proxy.kubeconfig).start(args);
+        waiting.until_stderr("it waits", SOON, |text| text.contains(&format!("waiting for {last}")));
+        let began = Instant::now();
+        write(home, last, "", 1);
+        assert_eq!(waiting.wait(), 0, "{}", waiting.stderr());
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+        assert_eq!(look(home, last)["spec"]["holderIdentity"], taken);
+    }
+}
+
+/// Its lease stays, and is what is gathered: nobody else would notice.
+#[test]
+fn a_node_that_is_deleted_while_another_is_waited_for_is_not_acquired() {
+    let [a, b] = nodes();
+    // What is there already is no new lease, of which the node would be looked at.
+    others(&[&a, &b]);
+    release_others(&a);
+    let mut one = gathering(&plugin(), &[&a, &b], &["--admin"]);
+    assert!(one.stderr().contains(&format!("waiting for {b}")), "{}", one.stderr());
+    shared().kubectl(&["delete", "node", &a, "--cascade=orphan"]);
+    release_others(&b);
+    assert_eq!(one.wait(), 3, "{}", one.stderr());
+    assert!(one.stderr().contains(&format!("node '{a}' was deleted meanwhile")), "{}", one.stderr());
+    assert_eq!([holder(&a), holder(&b)], ["", ""]);
 }
 
 /// An administrator's leases do not run out, and neither does the wait for the rest of them.

@@ -27,6 +27,7 @@ mod oldest;
 mod pods;
 #[cfg(target_os = "linux")]
 mod process;
+mod refusals;
 mod served;
 #[cfg(target_os = "linux")]
 mod signals;
