@@ -73,10 +73,10 @@ fn a_refusal_that_passes_ends_no_command_and_does_not_keep_its_lease() {
     }
 }
 
-/// One of two cannot be had; what was taken of the other is refused for a second to be read, or written.
+/// One of two cannot be had, and what was taken of the other cannot be read or written for a while.
 #[test]
 fn what_is_refused_for_a_moment_is_undone_all_the_same() {
-    for (what, reads) in [("reads and writes", true), ("writes", false)] {
+    for (reads, status, millis) in [(true, 403, 1000), (false, 403, 1000), (false, 500, 11_000)] {
         let [a, b] = nodes();
         others(&[&b]);
         release_others(&b);
@@ -87,11 +87,11 @@ fn what_is_refused_for_a_moment_is_undone_all_the_same() {
                 return Fault::Refuse(422);
             }
             let refused = failed.load(Ordering::SeqCst) && (reads || is_lease_write(method, path));
-            if refused && moment.lasts(1000) { Fault::Refuse(403) } else { Fault::None }
+            if refused && moment.lasts(millis) { Fault::Refuse(status) } else { Fault::None }
         });
         let outcome = Plugin::new(&proxy.kubeconfig).run(&["maint", "acquire", &a, &b, "--holder", "jane"]);
         let outcome = outcome.expect(1).says(&format!("released again: {a}"));
-        assert_eq!([holder(&a), holder(&b)], ["", ""], "{what}: {outcome:?}");
+        assert_eq!([holder(&a), holder(&b)], ["", ""], "{status}: {outcome:?}");
     }
 }
 
@@ -232,20 +232,22 @@ fn medik8s_that_was_listed_is_not_ignored_when_it_cannot_be_read() {
 /// It asks for an hour of patience and is busy for two seconds: neither undoing nor renewing has an hour.
 #[test]
 fn a_server_that_asks_for_too_much_patience_gets_less() {
-    for undoes in [true, false] {
+    for (undoes, fault) in
+        [(true, Fault::Busy(3600)), (false, Fault::Busy(3600)), (false, Fault::Refuse(403))]
+    {
         let [a, b] = nodes();
         others(&[&b]);
         release_others(&b);
-        let (taken, moment, second, first) =
-            (AtomicBool::new(false), Moment::default(), write_to(&b), write_to(&a));
+        let (taken, moment) = (AtomicBool::new(false), Moment::default());
+        let (first, second) = (write_to(&a), write_to(&b));
         let proxy = FaultProxy::start(shared(), move |method, path| {
             if second(method, path) {
                 taken.store(true, Ordering::SeqCst);
                 // Slowly: the first is renewed before it is told for how long it is held.
                 return if undoes { Fault::Refuse(422) } else { Fault::SlowAnswer(3000) };
             }
-            let busy = taken.load(Ordering::SeqCst) && first(method, path);
-            if busy && moment.lasts(2000) { Fault::Busy(3600) } else { Fault::None }
+            let refused = taken.load(Ordering::SeqCst) && first(method, path);
+            if refused && moment.lasts(2000) { fault } else { Fault::None }
         });
         let began = Instant::now();
         let outcome = Plugin::new(&proxy.kubeconfig).run(&["maint", "acquire", &a, &b, "--holder", "jane"]);
