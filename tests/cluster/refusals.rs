@@ -213,9 +213,9 @@ fn medik8s_that_could_be_seen_is_not_ignored_when_it_cannot_be() {
 fn medik8s_that_was_listed_is_not_ignored_when_it_cannot_be_read() {
     let [a, b] = nodes();
     others(&[&b]);
-    let (once, path) = (AtomicBool::new(false), format!("/{MEDIK8S}/leases/node-{a}"));
+    let (refused, path) = (AtomicBool::new(false), format!("/{MEDIK8S}/leases/node-{a}"));
     let proxy = FaultProxy::start(shared(), move |_, asked| {
-        let first = asked.contains(&path) && !once.swap(true, Ordering::SeqCst);
+        let first = asked.contains(&path) && !refused.swap(true, Ordering::SeqCst);
         if first { Fault::Refuse(403) } else { Fault::None }
     });
     let mut one = gathering(&Plugin::new(&proxy.kubeconfig), &[&a, &b], &[]);
