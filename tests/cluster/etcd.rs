@@ -151,14 +151,16 @@ fn wait_until(since: u64, seconds: u64) {
     thread::sleep(Duration::from_millis(left * 10));
 }
 
-/// The troubled member is away, in one way or another, for longer than the leases last.
-fn trouble_with_one(plane: &ControlPlane, inflict: impl Fn(&Etcd), heal: impl Fn(&Etcd)) {
-    let seconds = 9;
+/// The troubled member is away for longer than the leases last. It is the leader, or another is.
+fn trouble_with_one(plane: &ControlPlane, leader: usize, inflict: impl Fn(&Etcd), heal: impl Fn(&Etcd)) {
+    plane.etcd.make_leader(leader);
+    // Until there is a new leader no renewal is done.
+    let seconds = if leader == TROUBLED { 12 } else { 6 };
     let mut scene = Scene::new(plane);
     let lost = [Verb::Hold, Verb::MaintRun].map(|verb| scene.contest(plane, verb, 6, [TROUBLED, HEALTHY]));
     // A third of its requests go to the member in trouble: it is kept or lost, but never doubled.
     scene.contest(plane, Verb::MaintRun, 6, [ALL, HEALTHY]);
-    // The last, so that it is not due for renewal before there is a leader again.
+    // The last, so that it is not due for renewal at once.
     let kept = scene.contest(plane, Verb::Hold, seconds, [HEALTHY, TROUBLED]);
     inflict(&plane.etcd);
     let began = disk::now();
@@ -218,15 +220,14 @@ fn a_hold_is_kept_or_ended_in_time_while_etcd_has_trouble() {
     if plane.apiservers.len() < 3 {
         return;
     }
-    plane.etcd.make_leader(TROUBLED);
     trouble_with_one(
         &plane,
+        TROUBLED,
         |etcd| etcd.members[TROUBLED].signal("-STOP"),
         |etcd| etcd.members[TROUBLED].signal("-CONT"),
     );
     for leader in [HEALTHY, TROUBLED] {
-        plane.etcd.make_leader(leader);
-        trouble_with_one(&plane, cut_off, |etcd| etcd.heal(TROUBLED));
+        trouble_with_one(&plane, leader, cut_off, |etcd| etcd.heal(TROUBLED));
     }
     majority_away(&mut plane);
 }
