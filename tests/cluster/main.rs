@@ -17,6 +17,8 @@ mod connection;
 mod contention;
 mod doctor;
 mod edges;
+#[cfg(target_os = "linux")]
+mod etcd;
 mod guard;
 mod history;
 mod hold;

@@ -1,5 +1,5 @@
-//! A real control plane on this machine: etcd, any number of kube-apiservers, each on a host name
-//! of its own, and kube-controller-managers with coordinated leader election.
+//! A real control plane on this machine: one etcd or several members, any number of kube-apiservers, each
+//! on a host name of its own, and kube-controller-managers with coordinated leader election.
 //!
 //! Every server is a folder with a script `run`, its log and its `pid`, so that what runs can be
 //! looked at, ended and started again by hand. Nothing outlives the process that started it: a
@@ -12,6 +12,7 @@
 pub mod certificates;
 pub mod components;
 pub mod disk;
+pub mod etcd;
 pub mod faults;
 #[cfg(target_os = "linux")]
 pub mod image;
@@ -30,6 +31,7 @@ use std::{
 };
 
 use certificates::Authority;
+use etcd::Etcd;
 
 const READY_WITHIN: Duration = Duration::from_secs(90);
 
@@ -50,7 +52,12 @@ pub enum Release {
 #[derive(Clone, Debug)]
 pub struct Shape {
     pub release: Release,
+    /// Members of etcd.
+    pub etcd_members: usize,
     pub apiservers: usize,
+    /// Which kube-apiservers talk only to the etcd member of their own number, as kubeadm's do; the others
+    /// talk to all members.
+    pub stacked: &'static [usize],
     pub managers: usize,
     /// The kube-controller-managers are started by the test.
     pub managers_wait: bool,
@@ -69,7 +76,9 @@ impl Default for Shape {
     fn default() -> Self {
         Self {
             release: Release::Newest,
+            etcd_members: 1,
             apiservers: 1,
+            stacked: &[],
             managers: 0,
             managers_wait: false,
             controllers: CONTROLLERS,
@@ -219,7 +228,7 @@ pub struct ControlPlane {
     pub apiservers: Vec<Server>,
     pub managers: Vec<Server>,
     pub scheduler: Option<Server>,
-    etcd: Server,
+    pub etcd: Etcd,
     ports: Vec<u16>,
     authority: Authority,
     /// Above the cgroups of its nodes.
@@ -261,11 +270,10 @@ impl ControlPlane {
         authority.issue("scheduler", "system:kube-scheduler", &[], false);
         fs::write(folder.join("audit-policy.yaml"), AUDIT_POLICY).unwrap();
 
-        let [client_port, peer_port] = [free_port(), free_port()];
         let server = |name: String| Server::new(&folder, &name);
         let mut plane = Self {
             assets,
-            etcd: server("etcd".into()),
+            etcd: Etcd::new(&folder, shape.etcd_members),
             apiservers: (1..=apiservers).map(|n| server(format!("cp-{n}"))).collect(),
             managers: (1..=shape.managers).map(|n| server(format!("manager-{n}"))).collect(),
             scheduler: shape.scheduler.then(|| server("scheduler".into())),
@@ -276,9 +284,12 @@ impl ControlPlane {
             guardian,
         };
 
-        let etcd = format!("http://127.0.0.1:{client_port}");
-        Self::write_run(&plane.etcd, None, &plane.etcd_command(&etcd, peer_port));
-        for (server, port) in plane.apiservers.iter().zip(&plane.ports) {
+        for (n, member) in plane.etcd.members.iter().enumerate() {
+            Self::write_run(member, None, &plane.etcd.command(&plane.asset("etcd"), n));
+        }
+        for (n, (server, port)) in plane.apiservers.iter().zip(&plane.ports).enumerate() {
+            let stacked = shape.stacked.contains(&n);
+            let etcd = if stacked { plane.etcd.endpoint(n) } else { plane.etcd.endpoints() };
             let command = plane.apiserver_command(server, &etcd, *port, shape);
             Self::write_run(server, Some((isolation, &server.name)), &command);
         }
@@ -298,8 +309,7 @@ impl ControlPlane {
             }
         }
 
-        plane.etcd.start();
-        for server in &mut plane.apiservers {
+        for server in plane.etcd.members.iter_mut().chain(&mut plane.apiservers) {
             server.start();
         }
         for n in 0..apiservers {
@@ -440,28 +450,12 @@ impl ControlPlane {
             if answer.stdout == b"ok" {
                 return;
             }
-            for server in [&mut self.etcd, &mut self.apiservers[n]] {
+            for server in self.etcd.members.iter_mut().chain([&mut self.apiservers[n]]) {
                 assert!(!server.has_ended(), "{} ended:\n{}", server.name, server.log_tail());
             }
             assert!(Instant::now() < deadline, "not ready in time:\n{}", self.apiservers[n].log_tail());
             std::thread::sleep(Duration::from_millis(200));
         }
-    }
-
-    fn etcd_command(&self, client: &str, peer_port: u16) -> Vec<String> {
-        let peer = format!("http://127.0.0.1:{peer_port}");
-        words(&[
-            &self.asset("etcd"),
-            &format!("--data-dir={}/data", self.etcd.folder.display()),
-            &format!("--listen-client-urls={client}"),
-            &format!("--advertise-client-urls={client}"),
-            &format!("--listen-peer-urls={peer}"),
-            &format!("--initial-advertise-peer-urls={peer}"),
-            &format!("--initial-cluster=default={peer}"),
-            // It is thrown away: nothing has to survive a power cut.
-            "--unsafe-no-fsync",
-            "--log-level=warn",
-        ])
     }
 
     fn apiserver_command(&self, server: &Server, etcd: &str, port: u16, shape: &Shape) -> Vec<String> {
@@ -602,7 +596,7 @@ impl Drop for ControlPlane {
         drop(self.guardian.stdin.take());
         let _ = self.guardian.wait();
         let servers = self.apiservers.iter_mut().chain(&mut self.managers).chain(&mut self.scheduler);
-        for server in servers.chain([&mut self.etcd]) {
+        for server in servers.chain(&mut self.etcd.members) {
             if let Some(mut child) = server.child.take() {
                 let _ = child.wait();
             }
