@@ -925,7 +925,8 @@ pub struct ForceDelete {
     #[arg(long, value_name = "NODE", value_parser = object_name)]
     pub node: Option<String>,
 
-    /// Do what is safest instead, without force: evict, delete with its grace, or wait for pod GC
+    /// Do what is safest instead, without force, and wait for its effect: evict, delete with its
+    /// grace, or wait for pod GC
     #[arg(long)]
     pub safe: bool,
 

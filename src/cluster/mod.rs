@@ -39,8 +39,8 @@ use kube::client::Body;
 use self::credential::TokenSource;
 pub use self::{
     api::{
-        ATTACHMENTS, BUDGETS, CLAIMS, DAEMON_SETS, DEPLOYMENTS, DISKS, EVENTS, JOBS, LEASES, NAMESPACES,
-        NODES, PODS, Query, REPLICA_SETS, Resource, STATEFUL_SETS,
+        ATTACHMENTS, BUDGETS, CLAIMS, CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, DISKS, EVENTS, JOBS, LEASES,
+        NAMESPACES, NODES, PODS, Query, REPLICA_SETS, Resource, STATEFUL_SETS,
     },
     object::{List, Object, Readable},
     refusal::Refusal,
