@@ -83,6 +83,11 @@ impl Judged {
         let node = Sign::of(name, around);
         Self { assessment: Assessment::of(&pod.value, around, now), pod, node, heartbeats }
     }
+
+    /// With commands that reach the same cluster when they are pasted.
+    fn reached_by(self, flags: &str) -> Self {
+        Self { assessment: self.assessment.reached_by(flags), ..self }
+    }
 }
 
 /// Judges several pods as what goes together: each by what the ones before it leave of the disruption
@@ -122,6 +127,7 @@ async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Pr
         tokio::try_join!(check_rights(args, &values, cluster), evidence::around(cluster, &values), who)?;
     let now = cluster.server_time();
     let judged = judge(pods, around.clone(), now);
+    let judged: Vec<_> = judged.into_iter().map(|one| one.reached_by(cluster.flags())).collect();
     for one in &judged {
         show(one, printer);
     }
@@ -733,7 +739,8 @@ async fn let_go(
 async fn why_still_there(pod: &Pod, cluster: &Cluster) -> Result<String> {
     let Some(now) = cluster.get::<Pod>(PODS, &pod.address()).await? else { return Ok(String::new()) };
     let around = evidence::around(cluster, &[&now.value]).await?;
-    let Assessment { reasons, safer, .. } = Assessment::of(&now.value, &around, cluster.server_time());
+    let assessment = Assessment::of(&now.value, &around, cluster.server_time());
+    let Assessment { reasons, safer, .. } = assessment.reached_by(cluster.flags());
     let first = safer.first().map(|way| match &way.command {
         Some(command) => format!("; {}: {command}", way.what),
         None => format!("; {}", way.what),

@@ -255,6 +255,15 @@ impl Assessment {
     }
 }
 
+impl Assessment {
+    /// The same, for a cluster that takes these flags to reach.
+    #[must_use]
+    pub fn reached_by(self, flags: &str) -> Self {
+        let safer = self.safer.into_iter().map(|way| way.reached_by(flags)).collect();
+        Self { safer, ..self }
+    }
+}
+
 /// The finalizers that keep the object although it is deleted by force. A Job takes its own off as soon
 /// as the pod is Terminating, unless it waits for the pod's end.
 pub fn lasting_finalizers<'a>(pod: &'a Pod, ownership: &Ownership) -> Vec<&'a str> {
@@ -1127,15 +1136,15 @@ mod tests {
         let nothing = Surroundings::default();
         assert_eq!(risk_of(&stateless, &nothing), Risk::Critical);
         let way = |pod: &Pod, around: &Surroundings| Assessment::of(pod, around, now()).safer[0].clone();
-        // An eviction waits for the kubelet, whatever the node is; but a ReplicaSet does not.
-        assert_eq!(way(&stateful, &nothing).takes, Some(Safe::Evict));
+        // A deletion with its grace waits for the kubelet, whatever the node is; but a ReplicaSet does not.
+        assert_eq!(way(&stateful, &nothing).takes, Some(Safe::Delete));
         let first = way(&stateless, &nothing);
         assert_eq!(
             (first.takes, first.command.as_deref()),
             (None, Some("kubectl get replicaset/db -n shop -o yaml"))
         );
         let unseen = Surroundings { nodes: None, ..around(5) };
-        assert_eq!(way(&stateless, &unseen).takes, Some(Safe::Evict));
+        assert_eq!(way(&stateless, &unseen).takes, Some(Safe::Delete));
         // What is deleted there may be completed by pod GC.
         let unheard = Surroundings { heartbeats: None, ..fenced(around(600)) };
         for pod in [&stateless, &stateful] {
@@ -1338,28 +1347,23 @@ mod tests {
         let one = json!({ "replicas": 1 });
         let (recreate, forbid) =
             (json!({ "strategy": { "type": "Recreate" } }), json!({ "concurrencyPolicy": "Forbid" }));
-        let suspend = r#"kubectl patch job/db -n shop -p '{"spec":{"suspend":true}}'"#;
+        let gone = "kubectl wait --for=delete pod/db-0 -n shop --timeout=150s";
+        let suspend = |on| format!(r#"kubectl patch job/db -n shop -p '{{"spec":{{"suspend":{on}}}}}'"#);
+        let suspend = format!("{} && {gone} && {}", suspend(true), suspend(false));
+        let scale = |of: &str| {
+            let scale = |to| format!("kubectl scale {of} -n shop --replicas={to}");
+            format!("{} && {gone} && {}", scale(0), scale(1))
+        };
+        let restart = "kubectl rollout restart deployment/up -n shop";
+        let (plain, job) = (with(Kind::ReplicaSet, &one, None), with(Kind::Job, &json!({}), None));
+        let of = |spec| with(Kind::ReplicaSet, &one, Some((Kind::Deployment, spec)));
+        let forbidden = with(Kind::Job, &json!({}), Some((Kind::CronJob, &forbid)));
         for (kind, volumes, around, command) in [
-            (
-                Kind::ReplicaSet,
-                &volume,
-                with(Kind::ReplicaSet, &one, None),
-                "kubectl scale replicaset/db -n shop --replicas=0",
-            ),
-            (
-                Kind::ReplicaSet,
-                &volume,
-                with(Kind::ReplicaSet, &one, Some((Kind::Deployment, &one))),
-                "kubectl scale deployment/up -n shop --replicas=0",
-            ),
-            (
-                Kind::ReplicaSet,
-                &none,
-                with(Kind::ReplicaSet, &one, Some((Kind::Deployment, &recreate))),
-                "kubectl rollout restart deployment/up -n shop",
-            ),
-            (Kind::Job, &volume, with(Kind::Job, &json!({}), None), suspend),
-            (Kind::Job, &none, with(Kind::Job, &json!({}), Some((Kind::CronJob, &forbid))), suspend),
+            (Kind::ReplicaSet, &volume, plain, &*scale("replicaset/db")),
+            (Kind::ReplicaSet, &volume, of(&one), &scale("deployment/up")),
+            (Kind::ReplicaSet, &none, of(&recreate), restart),
+            (Kind::Job, &volume, job, &suspend),
+            (Kind::Job, &none, forbidden, &suspend),
         ] {
             let pod = ready(pod(kind.name(), None, volumes));
             let Assessment { risk, safer, .. } = Assessment::of(&pod, &around, now());
@@ -1369,6 +1373,21 @@ mod tests {
         let shares_nothing = with(Kind::Job, &json!({}), Some((Kind::CronJob, &json!({}))));
         let assessment = Assessment::of(&pod("Job", None, &none), &shares_nothing, now());
         assert_eq!((assessment.risk, assessment.safer[0].takes), (Risk::Medium, Some(Safe::Evict)));
+    }
+
+    #[test]
+    fn what_is_pasted_meets_the_same_cluster() {
+        let way = |command: &str| Way { what: String::new(), command: Some(command.into()), takes: None };
+        for (command, with_flags) in [
+            ("kubectl delete pod x", "kubectl --context=b delete pod x"),
+            ("kubectl lease fence n", "kubectl lease --context=b fence n"),
+            ("echo '{}' | kubectl create -f -", "echo '{}' | kubectl --context=b create -f -"),
+            ("kubectl a && kubectl lease b", "kubectl --context=b a && kubectl lease --context=b b"),
+            ("crictl ps", "crictl ps"),
+        ] {
+            assert_eq!(way(command).reached_by("--context=b").command.as_deref(), Some(with_flags));
+            assert_eq!(way(command).reached_by(""), way(command));
+        }
     }
 
     /// The API takes a grace of 0 for none, whoever deletes.

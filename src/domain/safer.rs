@@ -31,6 +31,24 @@ impl Way {
         Self { what: what.into(), command, takes: None }
     }
 
+    /// The same, for a cluster that takes these flags to reach: what is pasted must not meet another one.
+    #[must_use]
+    pub fn reached_by(self, flags: &str) -> Self {
+        if flags.is_empty() {
+            return self;
+        }
+        let with_flags = |command: String| {
+            let mut parts = command.split("kubectl ");
+            let first = parts.next().unwrap_or_default().to_owned();
+            // kubectl itself takes no flags before the name of a plugin.
+            parts.fold(first, |text, part| match part.strip_prefix("lease ") {
+                Some(rest) => format!("{text}kubectl lease {flags} {rest}"),
+                None => format!("{text}kubectl {flags} {part}"),
+            })
+        };
+        Self { command: self.command.map(with_flags), ..self }
+    }
+
     fn delete(pod: &Pod, what: impl Into<String>) -> Self {
         let grace = pod.least_grace().map_or_else(String::new, |least| format!(" --grace-period={least}"));
         let command = format!("kubectl delete pod {}{grace} --wait=false", located(pod));
@@ -38,10 +56,7 @@ impl Way {
     }
 
     fn wait(pod: &Pod, what: impl Into<String>, left: SignedDuration) -> Self {
-        // The kubelet needs some time after the grace, and pod GC looks every 20 seconds.
-        let seconds = left.max(SignedDuration::ZERO).as_secs() + 120;
-        let command = format!("kubectl wait --for=delete pod/{} --timeout={seconds}s", located(pod));
-        Self { what: what.into(), command: Some(command), takes: Some(Safe::Await) }
+        Self { what: what.into(), command: Some(wait_until_gone(pod, left)), takes: Some(Safe::Await) }
     }
 }
 
@@ -73,6 +88,13 @@ pub enum Eviction {
 
 fn located(pod: &Pod) -> String {
     format!("{} -n {}", pod.metadata.name, pod.metadata.namespace)
+}
+
+/// Waits for the end of a pod that has so long yet.
+fn wait_until_gone(pod: &Pod, left: SignedDuration) -> String {
+    // The kubelet needs some time after the grace, and pod GC looks every 20 seconds.
+    let seconds = left.max(SignedDuration::ZERO).as_secs() + 120;
+    format!("kubectl wait --for=delete pod/{} --timeout={seconds}s", located(pod))
 }
 
 /// The ways there are.
@@ -184,19 +206,28 @@ fn on_a_living_node(
 fn ended_by_its_controller(pod: &Pod, ownership: &Ownership) -> Way {
     let controller = ownership.controller.as_deref().unwrap_or("its controller");
     let (at, namespace) = (controller.to_lowercase(), &pod.metadata.namespace);
+    let gone = wait_until_gone(pod, pod.grace());
     let (what, command) = match ownership.why {
         Why::Recreate => (
             "restart its Deployment, which ends all its pods before it starts others".to_owned(),
             format!("kubectl rollout restart {at} -n {namespace}"),
         ),
-        Why::Rolling | Why::CronJobForbids if controller.starts_with("Job/") => (
-            format!("suspend {controller}, which ends its pods, and resume it when they are gone"),
-            format!(r#"kubectl patch {at} -n {namespace} -p '{{"spec":{{"suspend":true}}}}'"#),
-        ),
-        Why::Rolling => (
-            format!("scale {controller} to 0, and back when its pods are gone"),
-            format!("kubectl scale {at} -n {namespace} --replicas=0"),
-        ),
+        Why::Rolling | Why::CronJobForbids if controller.starts_with("Job/") => {
+            let suspend =
+                |on: bool| format!(r#"kubectl patch {at} -n {namespace} -p '{{"spec":{{"suspend":{on}}}}}'"#);
+            (
+                format!("suspend {controller}, which ends its pods, and resume it when this one is gone"),
+                format!("{} && {gone} && {}", suspend(true), suspend(false)),
+            )
+        }
+        Why::Rolling => {
+            let scale = |replicas: i64| format!("kubectl scale {at} -n {namespace} --replicas={replicas}");
+            let back = ownership.replicas.map(|replicas| scale(replicas.wanted));
+            (
+                format!("scale {controller} to 0, and back when the pod is gone"),
+                [Some(scale(0)), Some(gone), back].into_iter().flatten().collect::<Vec<_>>().join(" && "),
+            )
+        }
         _ => (
             format!(
                 "find out whether two of it may run at once: {controller} may start the next one before this one has ended"
@@ -365,8 +396,15 @@ fn on_a_node_that_is_not_seen(
         format!("ask a cluster administrator how {node} is"),
         Some(format!("kubectl lease partitions {node}")),
     );
+    let plain =
+        !facts.is_doubled_by_deletion() && facts.no_majority != Some(true) && *eviction == Eviction::Possible;
     let mut ways = match facts.deletion {
         Deletion::Stuck => Vec::new(),
+        // Who may not see nodes may often not evict either.
+        Deletion::NotBegun if plain => {
+            let what = "delete it as usual, with its grace: the object goes when the kubelet has ended it";
+            vec![Way::delete(pod, what)]
+        }
         Deletion::NotBegun | Deletion::Begun => on_a_living_node(pod, facts, ownership, eviction, now),
     };
     ways.push(look);
