@@ -646,7 +646,7 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-lease' -ScriptBlock {
             [CompletionResult]::new('--tls-server-name', '--tls-server-name', [CompletionResultType]::ParameterName, 'The name that the server''s certificate must have')
             [CompletionResult]::new('--proxy-url', '--proxy-url', [CompletionResultType]::ParameterName, 'The proxy to go through')
             [CompletionResult]::new('--disable-compression', '--disable-compression', [CompletionResultType]::ParameterName, 'Ask for uncompressed answers')
-            [CompletionResult]::new('--safe', '--safe', [CompletionResultType]::ParameterName, 'Do what is safest instead, without force: evict, delete with its grace, or wait for pod GC')
+            [CompletionResult]::new('--safe', '--safe', [CompletionResultType]::ParameterName, 'Do what is safest instead, without force, and wait for its effect: evict, delete with its grace, or wait for pod GC')
             [CompletionResult]::new('--confirm', '--confirm', [CompletionResultType]::ParameterName, 'Yes, where there is no terminal to ask on')
             [CompletionResult]::new('--i-have-fenced', '--i-have-fenced', [CompletionResultType]::ParameterName, 'Yes to a critical risk, with --confirm: the machine is off, or cut off from all that it shares')
             [CompletionResult]::new('--anyway', '--anyway', [CompletionResultType]::ParameterName, 'Go on where force does not help (finalizers keep the object, or it is a mirror pod), or over a disruption budget that has nothing left')

@@ -601,7 +601,7 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l proxy-url -d 'The proxy to go through' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
 false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l safe -d 'Do what is safest instead, without force: evict, delete with its grace, or wait for pod GC'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l safe -d 'Do what is safest instead, without force, and wait for its effect: evict, delete with its grace, or wait for pod GC'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l confirm -d 'Yes, where there is no terminal to ask on'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l i-have-fenced -d 'Yes to a critical risk, with --confirm: the machine is off, or cut off from all that it shares'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l anyway -d 'Go on where force does not help (finalizers keep the object, or it is a mirror pod), or over a disruption budget that has nothing left'

@@ -925,7 +925,8 @@ pub struct ForceDelete {
     #[arg(long, value_name = "NODE", value_parser = object_name)]
     pub node: Option<String>,
 
-    /// Do what is safest instead, without force: evict, delete with its grace, or wait for pod GC
+    /// Do what is safest instead, without force, and wait for its effect: evict, delete with its
+    /// grace, or wait for pod GC
     #[arg(long)]
     pub safe: bool,
 
@@ -1318,6 +1319,32 @@ pub struct Connection {
     pub disable_compression: bool,
 }
 
+impl Connection {
+    /// What was typed of it that tells which cluster is meant and as whom, to be typed again; no secrets.
+    pub fn typed(&self) -> String {
+        let kubeconfig = self.kubeconfig.as_ref().map(|file| file.display().to_string());
+        let named = [
+            ("kubeconfig", &kubeconfig),
+            ("context", &self.context),
+            ("cluster", &self.cluster),
+            ("user", &self.user),
+            ("server", &self.server),
+            ("as", &self.impersonate),
+        ];
+        let groups = self.impersonate_groups.iter().map(|group| ("as-group", group));
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@=".contains(c);
+        let quoted = |value: &str| {
+            if value.chars().all(plain) {
+                value.to_owned()
+            } else {
+                format!("'{}'", value.replace('\'', r"'\''"))
+            }
+        };
+        let named = named.into_iter().filter_map(|(flag, value)| Some((flag, value.as_ref()?))).chain(groups);
+        named.map(|(flag, value)| format!("--{flag}={}", quoted(value))).collect::<Vec<_>>().join(" ")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
@@ -1326,6 +1353,27 @@ mod tests {
 
     fn parse(line: &str) -> Result<Cli, clap::Error> {
         Cli::try_parse_from(words(line.split(' ').map(OsString::from)))
+    }
+
+    #[test]
+    fn what_was_typed_to_reach_a_cluster_can_be_typed_again() {
+        let typed = |words: &str| {
+            let words = std::iter::once("kubectl-lease").chain(words.split('|')).chain(["partitions"]);
+            Cli::try_parse_from(words).unwrap().connection.typed()
+        };
+        assert_eq!(Connection::default().typed(), "");
+        for (words, again) in [
+            ("--context|prod", "--context=prod"),
+            ("--context=two words|-n=x", "--context='two words'"),
+            ("--user=it's", r"--user='it'\''s'"),
+            (
+                "--kubeconfig=/a/b|--as=jane@x|--as-group=a|--as-group=b",
+                "--kubeconfig=/a/b --as=jane@x --as-group=a --as-group=b",
+            ),
+            ("--token=secret|--server=https://a:6443", "--server=https://a:6443"),
+        ] {
+            assert_eq!(typed(words), again);
+        }
     }
 
     #[test]

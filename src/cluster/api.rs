@@ -60,6 +60,9 @@ pub const DAEMON_SETS: Resource =
 
 pub const JOBS: Resource = Resource { group: "batch", version: "v1", plural: "jobs", kind: "Job" };
 
+pub const CRON_JOBS: Resource =
+    Resource { group: "batch", version: "v1", plural: "cronjobs", kind: "CronJob" };
+
 impl Resource {
     /// `plural.group`, as kubectl and RBAC name it.
     pub fn name(self) -> String {

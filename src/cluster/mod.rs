@@ -39,8 +39,8 @@ use kube::client::Body;
 use self::credential::TokenSource;
 pub use self::{
     api::{
-        ATTACHMENTS, BUDGETS, CLAIMS, DAEMON_SETS, DEPLOYMENTS, DISKS, EVENTS, JOBS, LEASES, NAMESPACES,
-        NODES, PODS, Query, REPLICA_SETS, Resource, STATEFUL_SETS,
+        ATTACHMENTS, BUDGETS, CLAIMS, CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, DISKS, EVENTS, JOBS, LEASES,
+        NAMESPACES, NODES, PODS, Query, REPLICA_SETS, Resource, STATEFUL_SETS,
     },
     object::{List, Object, Readable},
     refusal::Refusal,
@@ -62,6 +62,8 @@ pub struct Cluster {
     client: kube::Client,
     server: String,
     namespace: String,
+    /// What was typed to reach it.
+    flags: String,
     request_timeout: Option<Duration>,
     credential: Option<TokenSource>,
     clock: Clock,
@@ -99,6 +101,16 @@ impl Cluster {
         Self::connect(config, request_timeout, None).await
     }
 
+    /// The flags that were typed to reach it, for commands that are printed to be pasted.
+    #[must_use]
+    pub fn reached_by(self, flags: String) -> Self {
+        Self { flags, ..self }
+    }
+
+    pub fn flags(&self) -> &str {
+        &self.flags
+    }
+
     /// For somebody who did not ask for a connection, such as who completes a word: nothing is asked and
     /// nothing said, a credential plugin has no streams to do it on either, and after `limit` it is given
     /// up; the plugin is ended before that.
@@ -130,6 +142,7 @@ impl Cluster {
             client,
             server,
             namespace,
+            flags: String::new(),
             request_timeout,
             credential,
             clock: Clock::start(),

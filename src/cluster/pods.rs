@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{
-    Cluster, DAEMON_SETS, DEPLOYMENTS, EVENTS, JOBS, NODES, Object, PODS, REPLICA_SETS, Resource,
+    CRON_JOBS, Cluster, DAEMON_SETS, DEPLOYMENTS, EVENTS, JOBS, NODES, Object, PODS, REPLICA_SETS, Resource,
     STATEFUL_SETS,
     leases::micro_time,
     single::{Address, Addressed, Deletion, Writing},
@@ -45,6 +45,7 @@ pub fn workloads(kind: Kind) -> Resource {
         Kind::StatefulSet => STATEFUL_SETS,
         Kind::DaemonSet => DAEMON_SETS,
         Kind::Job => JOBS,
+        Kind::CronJob => CRON_JOBS,
     }
 }
 
@@ -74,7 +75,7 @@ impl Cluster {
         let how = Deletion {
             uid: &pod.metadata.uid,
             resource_version: &pod.metadata.resource_version,
-            grace_seconds: None,
+            grace_seconds: pod.least_grace(),
             dry_run,
         };
         let eviction = json!({

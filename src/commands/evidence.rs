@@ -133,7 +133,7 @@ pub async fn read_storage(cluster: &Cluster, pods: &[&Pod], around: &mut Surroun
     Ok(())
 }
 
-/// Reads the controllers behind pods: their owners, and the Deployments behind those.
+/// Reads the controllers behind pods: their owners, and the Deployments and `CronJob`s behind those.
 pub async fn read_workloads(cluster: &Cluster, pods: &[&Pod], around: &mut Surroundings) -> Result<()> {
     let mut wanted: BTreeMap<Kind, BTreeSet<Address>> = BTreeMap::new();
     for pod in pods {
@@ -154,10 +154,12 @@ pub async fn read_workloads(cluster: &Cluster, pods: &[&Pod], around: &mut Surro
                 continue;
             };
             for workload in values(found) {
-                let above = workload.metadata.owner_references.iter().filter(|_| kind == Kind::ReplicaSet);
-                for owner in above.filter(|owner| Kind::of(owner) == Some(Kind::Deployment)) {
+                for owner in &workload.metadata.owner_references {
+                    let Some(above) = Kind::of(owner).filter(|above| kind.above() == Some(*above)) else {
+                        continue;
+                    };
                     let at = Address::new(&workload.metadata.namespace, &owner.name);
-                    wanted.entry(Kind::Deployment).or_default().insert(at);
+                    wanted.entry(above).or_default().insert(at);
                 }
                 around.workloads.insert((kind, full(&workload.address())), workload);
             }
@@ -191,7 +193,7 @@ pub async fn around(cluster: &Cluster, pods: &[&Pod]) -> Result<Surroundings> {
 }
 
 /// Looks once more, as cheaply as that can be done, at what a pod is judged by and changes quickly: its
-/// node and its disruption budgets.
+/// node, its disruption budgets, and the controllers behind it with their replicas.
 pub async fn look_again(cluster: &Cluster, pod: &Pod, around: &mut Surroundings) -> Result<()> {
     let node = pod.spec.node_name.as_str();
     if node.is_empty() {
@@ -203,7 +205,25 @@ pub async fn look_again(cluster: &Cluster, pod: &Pod, around: &mut Surroundings)
     // Listed, as before: who may do that may not always get it by name.
     let named = leases().namespace(HEARTBEATS).select(None, Some(&format!("metadata.name={node}")));
     let heartbeat = async { seen(cluster.list::<Lease>(&named).await) };
-    let (object, heartbeat, budgets) = tokio::try_join!(object, heartbeat, budgets)?;
+    let (mut owners, pods) = (Surroundings::default(), [pod]);
+    let owners_read = read_workloads(cluster, &pods, &mut owners);
+    let (object, heartbeat, budgets, ()) = tokio::try_join!(object, heartbeat, budgets, owners_read)?;
+    for owner in &pod.metadata.owner_references {
+        let Some(kind) = Kind::of(owner) else { continue };
+        let at = (kind, format!("{}/{}", pod.metadata.namespace, owner.name));
+        if !owners.workloads.contains_key(&at) {
+            around.workloads.remove(&at);
+        }
+    }
+    for (at, mut workload) in owners.workloads {
+        // As for the budgets below: what was deleted a moment ago may be counted as ready yet.
+        if let Some(known) = around.workloads.get(&at) {
+            let status = &mut workload.status;
+            status.ready_replicas = status.ready_replicas.min(known.status.ready_replicas);
+        }
+        around.workloads.insert(at, workload);
+    }
+    around.unread.extend(owners.unread);
     around.budgets = budgets.map(|list| {
         let mut budgets = values(list.items);
         // Their controller may not have counted yet what was deleted a moment ago, and we have.

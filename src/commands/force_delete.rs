@@ -5,6 +5,7 @@
 use std::{collections::BTreeSet, ops::ControlFlow, time::Duration};
 
 use futures::future::try_join_all;
+use jiff::SignedDuration;
 use tokio::time::Instant;
 
 use super::{
@@ -82,6 +83,11 @@ impl Judged {
         let node = Sign::of(name, around);
         Self { assessment: Assessment::of(&pod.value, around, now), pod, node, heartbeats }
     }
+
+    /// With commands that reach the same cluster when they are pasted.
+    fn reached_by(self, flags: &str) -> Self {
+        Self { assessment: self.assessment.reached_by(flags), ..self }
+    }
 }
 
 /// Judges several pods as what goes together: each by what the ones before it leave of the disruption
@@ -121,6 +127,7 @@ async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Pr
         tokio::try_join!(check_rights(args, &values, cluster), evidence::around(cluster, &values), who)?;
     let now = cluster.server_time();
     let judged = judge(pods, around.clone(), now);
+    let judged: Vec<_> = judged.into_iter().map(|one| one.reached_by(cluster.flags())).collect();
     for one in &judged {
         show(one, printer);
     }
@@ -167,7 +174,9 @@ async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Pr
         let outcome = match choice {
             _ if args.write.dry_run != DryRun::None => Ok(()),
             Choice::Force => aftermath(args, one, start, began, &mut replacements, cluster, printer).await,
-            Choice::Safely(way) => let_go(args, one, way, start, began, cluster, printer).await,
+            Choice::Safely(way) => {
+                let_go(args, one, way, start, began, &mut replacements, cluster, printer).await
+            }
         };
         if let Err(error) = outcome {
             failed(error, printer);
@@ -364,7 +373,7 @@ fn safe_way(assessment: &Assessment) -> Option<Safe> {
 fn safe_word(way: Safe) -> &'static str {
     match way {
         Safe::Evict => "evict it",
-        Safe::Delete => "delete it with its grace",
+        Safe::Delete | Safe::Replace => "delete it with its grace",
         Safe::Await => "wait for its end",
     }
 }
@@ -649,12 +658,13 @@ async fn safely(
                     error => raced(error, pod),
                 })?;
             }
-            printer.done(&format!("{name} evicted, it has {} to end{note}", age(pod.grace())))?;
+            let grace = age(pod.grace().max(SignedDuration::from_secs(1)));
+            printer.done(&format!("{name} evicted, it has {grace} to end{note}"))?;
             record(args, one, who, "Evicted", &format!("evicted by {who}"), "", cluster, printer).await;
         }
-        Safe::Delete => {
+        Safe::Delete | Safe::Replace => {
             if !pretend {
-                delete(one, None, server, cluster, printer).await?;
+                delete(one, pod.least_grace(), server, cluster, printer).await?;
             }
             printer.done(&format!("{name} deleted with its grace{note}"))?;
             let what = format!("deleted with its grace by {who}");
@@ -665,28 +675,88 @@ async fn safely(
     Ok(())
 }
 
-/// Waits until a pod that was not forced is gone, as far as that is wanted.
+/// Waits for the effect of a way without force: the pod is gone or, where it cannot end yet, replaced.
+#[allow(clippy::too_many_arguments)]
 async fn let_go(
     args: &ForceDelete,
     one: &Judged,
     way: Safe,
     start: Instant,
     began: ServerTime,
+    replacements: &mut BTreeSet<String>,
     cluster: &Cluster,
     printer: &mut Printer,
 ) -> Result<()> {
     let (pod, name) = (&one.pod.value, one.pod.value.full_name());
+    if one.assessment.futile == Some(Futile::Finalizers) && args.wait.is_none() {
+        let finalizers = pod.metadata.finalizers.join(", ");
+        printer.warn(&format!("{name} is marked for deletion, and kept by {finalizers}"));
+        return Ok(());
+    }
     let limit = match (args.wait, way) {
         (Some(limit), _) => limit,
         (None, Safe::Await) => Some(COLLECTED_WITHIN + grace_left(pod, cluster)),
-        (None, _) => return Ok(()),
+        (None, Safe::Evict | Safe::Delete) => {
+            Some(COLLECTED_WITHIN + Duration::try_from(pod.grace()).unwrap_or_default())
+        }
+        (None, Safe::Replace) => Some(REPLACED_WITHIN),
     };
-    let goal = Goal { replacement: None, ready: false, taken: BTreeSet::new() };
+    let owner = pod.controller().filter(|_| way == Safe::Replace);
+    let goal = Goal {
+        stays: way == Safe::Replace,
+        replacement: owner.map(|owner| owner.uid.clone()),
+        ready: args.wait.is_some(),
+        taken: replacements.clone(),
+    };
     let seen = observe(pod, &goal, by(start, limit), began, cluster, printer).await?;
-    if seen.gone {
-        return printer.done(&format!("{name} is gone"));
+    replacements.extend(seen.replacement.as_ref().map(|new| new.metadata.uid.clone()));
+    match (&seen.replacement, owner) {
+        (Some(new), _) => {
+            let node = &pod.spec.node_name;
+            let ends = if seen.gone { "is gone".to_owned() } else { format!("ends when {node} is back") };
+            printer.done(&format!("{name} {ends}, {}", replaced_by(new)))?;
+            if goal.ready && !new.is_ready() {
+                return Err(Error::TimedOut { message: format!("{} is not ready yet", new.full_name()) });
+            }
+            Ok(())
+        }
+        (None, Some(owner)) => {
+            let message = format!("{}/{} has not replaced {name} yet", owner.kind, owner.name);
+            if goal.ready {
+                return Err(Error::TimedOut { message });
+            }
+            printer.done(&message)
+        }
+        (None, None) if seen.gone => printer.done(&format!("{name} is gone")),
+        (None, None) => {
+            let why = why_still_there(pod, cluster).await.unwrap_or_default();
+            Err(Error::TimedOut { message: format!("{name} is still there{why}") })
+        }
     }
-    Err(Error::TimedOut { message: format!("{name} is still there") })
+}
+
+/// What keeps a pod that should be gone, and what can be done now.
+async fn why_still_there(pod: &Pod, cluster: &Cluster) -> Result<String> {
+    let Some(now) = cluster.get::<Pod>(PODS, &pod.address()).await? else { return Ok(String::new()) };
+    let around = evidence::around(cluster, &[&now.value]).await?;
+    let assessment = Assessment::of(&now.value, &around, cluster.server_time());
+    let Assessment { reasons, safer, .. } = assessment.reached_by(cluster.flags());
+    let first = safer.first().map(|way| match &way.command {
+        Some(command) => format!("; {}: {command}", way.what),
+        None => format!("; {}", way.what),
+    });
+    Ok(format!(": {}{}", reasons.join("; "), first.unwrap_or_default()))
+}
+
+/// What came in the place of a pod, in words.
+fn replaced_by(new: &Pod) -> String {
+    let node = if new.is_scheduled() {
+        format!("on {}", new.spec.node_name)
+    } else {
+        "not given to a node yet".to_owned()
+    };
+    let ready = if new.is_ready() { ", ready" } else { "" };
+    format!("replaced by {} with the uid {}, {node}{ready}", new.full_name(), new.metadata.uid)
 }
 
 /// How much of its grace a pod that is Terminating has left.
@@ -697,6 +767,8 @@ fn grace_left(pod: &Pod, cluster: &Cluster) -> Duration {
 
 /// What to look for after a deletion.
 struct Goal {
+    /// It does not end before its node is back: its replacement is all there is to see.
+    stays: bool,
     /// The uid of the controller that makes the replacement, if one is to be expected.
     replacement: Option<String>,
     /// And until it is ready.
@@ -732,6 +804,7 @@ async fn aftermath(
         Successor::Never => false,
     });
     let goal = Goal {
+        stays: false,
         replacement: expected.map(|owner| owner.uid.clone()),
         ready: args.wait.is_some(),
         taken: replacements.clone(),
@@ -756,17 +829,7 @@ async fn aftermath(
     replacements.extend(seen.replacement.as_ref().map(|new| new.metadata.uid.clone()));
     match (&seen.replacement, expected) {
         (Some(new), _) => {
-            let node = if new.is_scheduled() {
-                format!("on {}", new.spec.node_name)
-            } else {
-                "not given to a node yet".to_owned()
-            };
-            let ready = if new.is_ready() { ", ready" } else { "" };
-            printer.done(&format!(
-                "{name} is gone, replaced by {} with the uid {}, {node}{ready}",
-                new.full_name(),
-                new.metadata.uid
-            ))?;
+            printer.done(&format!("{name} is gone, {}", replaced_by(new)))?;
             if goal.ready && !new.is_ready() {
                 return Err(Error::TimedOut { message: format!("{} is not ready yet", new.full_name()) });
             }
@@ -848,7 +911,7 @@ async fn observe(
             (Some(_), Some(new)) if goal.ready => new.is_ready(),
             (Some(_), Some(new)) => new.is_scheduled(),
         };
-        if done && seen.gone {
+        if done && (seen.gone || goal.stays) {
             return ControlFlow::Break(());
         }
         if seen.replacement.is_some() && !goal.ready {

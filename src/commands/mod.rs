@@ -48,6 +48,7 @@ pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
         let namespace = cli.connection.namespace.clone();
         let namespace = namespace.as_deref();
         let cluster = Cluster::new(config::load(&cli.connection)?, timeout).await?;
+        let cluster = cluster.reached_by(cli.connection.typed());
         let exit = match cli.command {
             Command::Apiservers(args) => apiservers::run(&args, &cluster, printer).await,
             Command::Candidates(args) => candidates::run(&args, namespace, &cluster, printer).await,

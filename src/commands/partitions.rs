@@ -192,7 +192,10 @@ pub async fn gather(
         (around.workloads, around.unread) = (owners.workloads, owners.unread);
     }
     let heartbeats_seen = around.heartbeats.is_some();
-    let partitions = partitions(&lost, &pods, &mut around, now);
+    let mut partitions = partitions(&lost, &pods, &mut around, now);
+    for stranded in partitions.iter_mut().flat_map(|partition| &mut partition.pods) {
+        stranded.assessment = stranded.assessment.clone().reached_by(cluster.flags());
+    }
     Ok(Found { partitions, nodes: names, heartbeats_seen, others })
 }
 

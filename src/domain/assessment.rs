@@ -114,8 +114,15 @@ impl Surroundings {
         for owner in &pod.metadata.owner_references {
             let Some(kind) = Kind::of(owner) else { continue };
             let at = (kind, format!("{}/{}", pod.metadata.namespace, owner.name));
-            if let Some(workload) = self.workloads.get_mut(&at) {
-                workload.status.ready_replicas -= 1;
+            let Some(workload) = self.workloads.get_mut(&at) else { continue };
+            workload.status.ready_replicas -= 1;
+            let owners = workload.metadata.owner_references.clone();
+            for above in owners.iter().filter(|above| Kind::of(above) == kind.above()) {
+                let Some(kind) = kind.above() else { continue };
+                let at = (kind, format!("{}/{}", pod.metadata.namespace, above.name));
+                if let Some(workload) = self.workloads.get_mut(&at) {
+                    workload.status.ready_replicas -= 1;
+                }
             }
         }
     }
@@ -177,13 +184,17 @@ impl Assessment {
         });
         let ownership = workload::ownership(pod, around);
         let node = &pod.spec.node_name;
+        let contact = around.contact(node, now);
+        // One that its kubelet reports not to be ready takes nothing away. Of a node that is not well its
+        // readiness is not known.
+        let counts = pod.is_ready() || !matches!(contact, Some(Contact::Heard | Contact::Back));
         let facts = Facts {
             scheduled: pod.is_scheduled(),
             finished: pod.is_finished(),
             mirror: pod.is_mirror(),
             nodeless: pod.is_scheduled() && around.lacks(node),
-            contact: around.contact(node, now),
-            ended: pod.was_ended(),
+            contact,
+            ended: pod.has_ended(now),
             deletion: match pod.metadata.deletion_timestamp {
                 None => Deletion::NotBegun,
                 Some(_) if pod.is_stuck(now) => Deletion::Stuck,
@@ -202,6 +213,12 @@ impl Assessment {
             single: ownership.single,
             leads: leads.as_ref().map(|leads| !leads.is_empty()),
             no_budget: spent.as_ref().map(|budgets| !budgets.is_empty()),
+            no_majority: if counts {
+                ownership.replicas.map(|replicas| !replicas.keep_a_majority_without(pod))
+            } else {
+                Some(false)
+            },
+            out_of_service: around.node(node).is_some_and(Node::is_out_of_service),
         };
         // Who only claims to be a mirror is asked about too, and judged as any other.
         let futile = if pod.is_marked_as_mirror() {
@@ -238,10 +255,19 @@ impl Assessment {
     }
 }
 
+impl Assessment {
+    /// The same, for a cluster that takes these flags to reach.
+    #[must_use]
+    pub fn reached_by(self, flags: &str) -> Self {
+        let safer = self.safer.into_iter().map(|way| way.reached_by(flags)).collect();
+        Self { safer, ..self }
+    }
+}
+
 /// The finalizers that keep the object although it is deleted by force. A Job takes its own off as soon
 /// as the pod is Terminating, unless it waits for the pod's end.
 pub fn lasting_finalizers<'a>(pod: &'a Pod, ownership: &Ownership) -> Vec<&'a str> {
-    let by_job = ownership.why == Why::Rolling
+    let by_job = matches!(ownership.why, Why::Rolling | Why::CronJobForbids)
         && ownership.controller.as_ref().is_some_and(|of| of.starts_with("Job/"));
     let lasts = |finalizer: &&str| *finalizer != JOB_TRACKING || !by_job;
     pod.metadata.finalizers.iter().map(String::as_str).filter(lasts).collect()
@@ -362,17 +388,15 @@ fn missing(pod: &Pod, facts: &Facts, around: &Surroundings) -> Vec<&'static str>
         Kind::StatefulSet => "statefulsets.apps",
         Kind::DaemonSet => "daemonsets.apps",
         Kind::Job => "jobs.batch",
+        Kind::CronJob => "cronjobs.batch",
     });
     all.into_iter().filter(|(missing, _)| *missing).map(|(_, what)| what).chain(unread).collect()
 }
 
 /// Whether controllers of this kind may be behind a pod.
 fn concerns(pod: &Pod, kind: Kind) -> bool {
-    let of = |owner| {
-        let owner = Kind::of(owner);
-        owner == Some(kind) || (kind == Kind::Deployment && owner == Some(Kind::ReplicaSet))
-    };
-    pod.metadata.owner_references.iter().any(of)
+    let mut owners = pod.metadata.owner_references.iter().filter_map(Kind::of);
+    owners.any(|owner| owner == kind || owner.above() == Some(kind))
 }
 
 /// What was found, for a person to judge by.
@@ -451,10 +475,16 @@ fn evidence(
             (None, _) => "none".to_owned(),
         },
     ));
-    if let Some((wanted, ready)) = assessment.ownership.replicas.filter(|(wanted, _)| *wanted > 1) {
-        let without = ready - i64::from(pod.is_ready());
-        let majority = if without * 2 > wanted { "a majority" } else { "no majority" };
-        lines.push(("replicas", format!("{without} of {wanted} are ready without this one: {majority}")));
+    if let Some(replicas) = assessment.ownership.replicas.filter(|replicas| replicas.wanted > 1) {
+        let majority = if replicas.keep_a_majority_without(pod) { "a majority" } else { "no majority" };
+        lines.push((
+            "replicas",
+            format!(
+                "{} of {} are ready without this one: {majority}",
+                replicas.without(pod),
+                replicas.wanted
+            ),
+        ));
     }
     lines.extend(
         assessment.storage.iter().map(|storage| ("volume", format!("{}: {}", storage.name, storage.detail))),
@@ -515,13 +545,13 @@ fn reasons(
     match assessment.futile {
         Some(Futile::Mirror) if facts.mirror => {
             reasons.push(format!(
-                "it is the image of a static pod of {node}: deleting it does not end the process, and it comes back"
+                "it is a mirror pod (static pod on {node}): deleting it does not end the process, and it comes back"
             ));
             return reasons;
         }
         Some(Futile::Mirror) => reasons.push(format!(
-            "it is marked as the image of a static pod, though {node} does not own it: if that is true, deleting \
-             it does not end the process"
+            "it is annotated as a mirror pod, though {node} does not own it: if that is true, deleting it does \
+             not end the process"
         )),
         Some(Futile::Finalizers) => reasons.push(format!(
             "its finalizers ({}) keep the object, whatever the grace: force will not make it go",
@@ -538,6 +568,13 @@ fn reasons(
         return reasons;
     }
     reasons.push(on_its_node(node, facts, doubted));
+    if pod.least_grace().is_some() {
+        reasons.push(
+            "its terminationGracePeriodSeconds is 0: any deletion that does not ask for more, by the control \
+             plane too, removes it as force does"
+                .into(),
+        );
+    }
     if facts.contact == Some(Contact::Fenced) {
         return reasons;
     }
@@ -573,6 +610,7 @@ fn reasons(
             })),
             None => reasons.push("whether a disruption budget forbids it is not known".into()),
         }
+        reasons.extend(majority(pod, facts, &assessment.ownership));
     }
     if facts.deletion == Deletion::Stuck && facts.contact.is_some_and(Contact::is_alive) {
         reasons.push(format!("{node} is alive and does not get it ended: force hides what is wrong there"));
@@ -591,6 +629,22 @@ fn reasons(
     reasons
 }
 
+/// What becomes of the majority of its set without it.
+fn majority(pod: &Pod, facts: &Facts, ownership: &Ownership) -> Option<String> {
+    let controller = ownership.controller.as_deref().unwrap_or("its controller");
+    match (facts.no_majority, ownership.replicas) {
+        (Some(true), Some(replicas)) => Some(format!(
+            "without it {} of {} replicas of {controller} are ready: no majority",
+            replicas.without(pod),
+            replicas.wanted
+        )),
+        (None, _) if !matches!(ownership.why, Why::UnknownKind | Why::Unseen) => {
+            Some(format!("whether a majority of {controller} is ready without it is not known"))
+        }
+        _ => None,
+    }
+}
+
 /// What its controller relies on.
 fn relies(ownership: &Ownership, node: &str) -> Option<String> {
     let controller = ownership.controller.as_deref().unwrap_or("its controller");
@@ -603,6 +657,10 @@ fn relies(ownership: &Ownership, node: &str) -> Option<String> {
         Why::Recreate => Some(format!(
             "{controller} has the strategy Recreate, which means that two must not run at once; but it replaces \
              a pod as soon as that is deleted, by force or not"
+        )),
+        Why::CronJobForbids => Some(format!(
+            "the concurrencyPolicy of the CronJob behind {controller} is Forbid, which means that two must not run \
+             at once; but the Job replaces a pod as soon as that is deleted, by force or not"
         )),
         Why::JobFailed => Some(format!("{controller} (podReplacementPolicy Failed) {next}")),
         Why::DaemonSet => Some(format!(
@@ -712,7 +770,9 @@ mod tests {
     fn workloads() -> BTreeMap<(Kind, String), Workload> {
         let one = |kind: Kind| {
             let uid = if kind == Kind::Deployment { "d" } else { "u" };
-            let workload = json!({ "metadata": { "name": "db", "namespace": "shop", "uid": uid }, "spec": { "replicas": 3, "parallelism": 3 } });
+            let spec = json!({ "replicas": 3, "parallelism": 3 });
+            let metadata = json!({ "name": "db", "namespace": "shop", "uid": uid });
+            let workload = json!({ "metadata": metadata, "spec": spec, "status": { "readyReplicas": 3 } });
             ((kind, "shop/db".to_owned()), read(workload))
         };
         Kind::ALL.into_iter().map(one).collect()
@@ -726,6 +786,11 @@ mod tests {
         around
     }
 
+    fn ready(mut pod: Pod) -> Pod {
+        pod.status.conditions = read(json!([{ "type": "Ready", "status": "True" }]));
+        pod
+    }
+
     fn risk_of(pod: &Pod, around: &Surroundings) -> Risk {
         Assessment::of(pod, around, now()).risk
     }
@@ -736,14 +801,15 @@ mod tests {
         for (kind, silent, heard) in [
             ("StatefulSet", Risk::Critical, Risk::Critical),
             ("ReplicaSet", Risk::Low, Risk::Medium),
-            ("ReplicationController", Risk::Low, Risk::Medium),
+            // Whether it has others that are ready is not known where this one is.
+            ("ReplicationController", Risk::Low, Risk::High),
             ("Job", Risk::Low, Risk::Medium),
             ("DaemonSet", Risk::Critical, Risk::Critical),
             ("", Risk::Low, Risk::Medium),
             // An operator's own kind: what it relies on is not known.
             ("PostgresCluster", Risk::Critical, Risk::Critical),
         ] {
-            let pod = pod(kind, None, &none);
+            let pod = ready(pod(kind, None, &none));
             assert_eq!((risk_of(&pod, &around(600)), risk_of(&pod, &around(5))), (silent, heard), "{kind}");
         }
     }
@@ -801,6 +867,77 @@ mod tests {
                 assessment.evidence
             );
         }
+    }
+
+    /// What a set loses with one of its pods.
+    #[test]
+    fn a_set_is_not_left_without_a_majority() {
+        let none = json!([]);
+        let with = |age, kind, wanted, ready: i64| {
+            let mut around = around(age);
+            let set = json!({
+                "metadata": { "name": "db", "namespace": "shop", "uid": "u" },
+                "spec": { "replicas": wanted }, "status": { "readyReplicas": ready },
+            });
+            around.workloads.insert((kind, "shop/db".into()), read(set));
+            around
+        };
+        let (stateful, rolling) = (Kind::StatefulSet, Kind::ReplicaSet);
+        let evict = Some(Safe::Evict);
+        for (kind, wanted, now_ready, risk, takes) in [
+            (rolling, 3, 3, Risk::Medium, evict),
+            (rolling, 3, 2, Risk::High, None),
+            // Of two one is always missing then.
+            (rolling, 2, 2, Risk::High, evict),
+            (rolling, 2, 1, Risk::High, None),
+            (rolling, 1, 1, Risk::Medium, evict),
+            // A majority makes nothing safer that must not run twice.
+            (stateful, 3, 3, Risk::Critical, evict),
+            (stateful, 3, 2, Risk::Critical, None),
+            (stateful, 5, 3, Risk::Critical, None),
+            (stateful, 5, 4, Risk::Critical, evict),
+        ] {
+            let pod = ready(pod(kind.name(), None, &none));
+            let around = with(5, kind, wanted, now_ready);
+            let assessment = Assessment::of(&pod, &around, now());
+            let found = (assessment.risk, assessment.safer.iter().find_map(|way| way.takes));
+            assert_eq!(found, (risk, takes), "{kind:?} {wanted} {now_ready}: {assessment:#?}");
+            let told =
+                format!("without it {} of {wanted} replicas of {}/db are ready", now_ready - 1, kind.name());
+            let lost = wanted > 1 && (now_ready - 1) * 2 <= wanted;
+            assert_eq!(assessment.reasons.iter().any(|reason| reason.starts_with(&told)), lost);
+            if takes.is_none() {
+                let wait = format!(
+                    "kubectl wait --for=jsonpath='{{.status.readyReplicas}}'={wanted} {}/db -n shop --timeout=300s",
+                    kind.name().to_lowercase()
+                );
+                assert_eq!(assessment.safer[0].command.as_deref(), Some(&*wait));
+            }
+            // One that is not ready takes nothing away from a node that is well.
+            let mut unready = pod.clone();
+            unready.status.conditions.clear();
+            assert!(risk_of(&unready, &around) <= risk);
+            let takes = Assessment::of(&unready, &around, now()).safer.iter().find_map(|way| way.takes);
+            assert_eq!(takes, evict);
+        }
+        // Of several in one command, each by what those before it leave.
+        let pod = ready(pod("ReplicaSet", None, &none));
+        let mut around = with(5, rolling, 5, 5);
+        let risks: Vec<Risk> = (0..3)
+            .map(|_| {
+                let risk = risk_of(&pod, &around);
+                around.spend(&pod);
+                risk
+            })
+            .collect();
+        assert_eq!(risks, [Risk::Medium, Risk::Medium, Risk::High]);
+        // A set that may not be read may have none.
+        let mut around = self::around(5);
+        around.workloads.clear();
+        around.unread.insert(Kind::StatefulSet);
+        let assessment = Assessment::of(&ready(self::pod("StatefulSet", None, &none)), &around, now());
+        let told = "whether a majority of StatefulSet/db is ready without it is not known".to_owned();
+        assert!(assessment.reasons.contains(&told), "{:?}", assessment.reasons);
     }
 
     #[test]
@@ -998,8 +1135,23 @@ mod tests {
         }
         let nothing = Surroundings::default();
         assert_eq!(risk_of(&stateless, &nothing), Risk::Critical);
-        let ways = Assessment::of(&stateless, &nothing, now()).safer;
-        assert_eq!(ways[0].takes, Some(Safe::Delete), "a deletion with its grace waits for the kubelet");
+        let way = |pod: &Pod, around: &Surroundings| Assessment::of(pod, around, now()).safer[0].clone();
+        // A deletion with its grace waits for the kubelet, whatever the node is; but a ReplicaSet does not.
+        assert_eq!(way(&stateful, &nothing).takes, Some(Safe::Delete));
+        let first = way(&stateless, &nothing);
+        assert_eq!(
+            (first.takes, first.command.as_deref()),
+            (None, Some("kubectl get replicaset/db -n shop -o yaml"))
+        );
+        let unseen = Surroundings { nodes: None, ..around(5) };
+        assert_eq!(way(&stateless, &unseen).takes, Some(Safe::Delete));
+        // What is deleted there may be completed by pod GC.
+        let unheard = Surroundings { heartbeats: None, ..fenced(around(600)) };
+        for pod in [&stateless, &stateful] {
+            assert!(Assessment::of(pod, &unheard, now()).safer.iter().all(|way| way.takes.is_none()));
+        }
+        let gone = Surroundings { heartbeats: None, nodes: Some(BTreeMap::new()), ..around(600) };
+        assert!(way(&stateful, &gone).what.starts_with("create the node object again"));
         let stuck = pod("StatefulSet", Some(600), &none);
         assert_eq!(Assessment::of(&stuck, &nothing, now()).safer[0].takes, None);
     }
@@ -1141,7 +1293,7 @@ mod tests {
             (&stateful(Some(600)), around(600), None, "kubectl lease partitions node-1 -w"),
             (&stateful(None), around(45), None, "kubectl lease partitions node-1 -w"),
             // An ordinary deletion starts the next one at once.
-            (&stateless(None), around(600), Some(Safe::Delete), "kubectl delete pod db-0 -n shop"),
+            (&stateless(None), around(600), Some(Safe::Replace), "kubectl delete pod db-0 -n shop"),
             // What is Terminating there is deleted by force until the taint is off.
             (&stateful(None), back(), None, "kubectl lease fence node-1 --undo"),
             (&stateful(Some(600)), back(), None, "kubectl lease fence node-1 --undo"),
@@ -1167,6 +1319,89 @@ mod tests {
             let ways = Assessment::of(&pod(owner, Some(600), &none), &around(600), now()).safer;
             assert_eq!((ways[0].what.as_str(), &ways[0].command), (what, &None));
         }
+    }
+
+    /// What is deleted is replaced at once, beside it: then its controller has to end it.
+    #[test]
+    fn one_that_would_be_doubled_by_its_deletion_is_ended_by_its_controller() {
+        let volume = json!([{ "name": "x", "hostPath": { "path": "/d" } }]);
+        let none = json!([]);
+        let with = |kind: Kind, spec: &Value, above: Option<(Kind, &Value)>| {
+            let mut around = around(5);
+            let owner = above.map(|(kind, _)| {
+                let version = if kind == Kind::CronJob { "batch/v1" } else { "apps/v1" };
+                json!([{ "apiVersion": version, "kind": kind.name(), "name": "up", "uid": "up", "controller": true }])
+            });
+            let metadata = json!({ "name": "db", "namespace": "shop", "uid": "u", "ownerReferences": owner.unwrap_or(json!([])) });
+            around
+                .workloads
+                .insert((kind, "shop/db".into()), read(json!({ "metadata": metadata, "spec": spec })));
+            if let Some((kind, spec)) = above {
+                let metadata = json!({ "name": "up", "namespace": "shop", "uid": "up" });
+                around
+                    .workloads
+                    .insert((kind, "shop/up".into()), read(json!({ "metadata": metadata, "spec": spec })));
+            }
+            around
+        };
+        let one = json!({ "replicas": 1 });
+        let (recreate, forbid) =
+            (json!({ "strategy": { "type": "Recreate" } }), json!({ "concurrencyPolicy": "Forbid" }));
+        let gone = "kubectl wait --for=delete pod/db-0 -n shop --timeout=150s";
+        let suspend = |on| format!(r#"kubectl patch job/db -n shop -p '{{"spec":{{"suspend":{on}}}}}'"#);
+        let suspend = format!("{} && {gone} && {}", suspend(true), suspend(false));
+        let scale = |of: &str| {
+            let scale = |to| format!("kubectl scale {of} -n shop --replicas={to}");
+            format!("{} && {gone} && {}", scale(0), scale(1))
+        };
+        let restart = "kubectl rollout restart deployment/up -n shop";
+        let (plain, job) = (with(Kind::ReplicaSet, &one, None), with(Kind::Job, &json!({}), None));
+        let of = |spec| with(Kind::ReplicaSet, &one, Some((Kind::Deployment, spec)));
+        let forbidden = with(Kind::Job, &json!({}), Some((Kind::CronJob, &forbid)));
+        for (kind, volumes, around, command) in [
+            (Kind::ReplicaSet, &volume, plain, &*scale("replicaset/db")),
+            (Kind::ReplicaSet, &volume, of(&one), &scale("deployment/up")),
+            (Kind::ReplicaSet, &none, of(&recreate), restart),
+            (Kind::Job, &volume, job, &suspend),
+            (Kind::Job, &none, forbidden, &suspend),
+        ] {
+            let pod = ready(pod(kind.name(), None, volumes));
+            let Assessment { risk, safer, .. } = Assessment::of(&pod, &around, now());
+            assert_eq!((risk, safer[0].command.as_deref()), (Risk::Critical, Some(command)));
+            assert!(safer.iter().all(|way| way.takes.is_none()), "{safer:?}");
+        }
+        let shares_nothing = with(Kind::Job, &json!({}), Some((Kind::CronJob, &json!({}))));
+        let assessment = Assessment::of(&pod("Job", None, &none), &shares_nothing, now());
+        assert_eq!((assessment.risk, assessment.safer[0].takes), (Risk::Medium, Some(Safe::Evict)));
+    }
+
+    #[test]
+    fn what_is_pasted_meets_the_same_cluster() {
+        let way = |command: &str| Way { what: String::new(), command: Some(command.into()), takes: None };
+        for (command, with_flags) in [
+            ("kubectl delete pod x", "kubectl --context=b delete pod x"),
+            ("kubectl lease fence n", "kubectl lease --context=b fence n"),
+            ("echo '{}' | kubectl create -f -", "echo '{}' | kubectl --context=b create -f -"),
+            ("kubectl a && kubectl lease b", "kubectl --context=b a && kubectl lease --context=b b"),
+            ("crictl ps", "crictl ps"),
+        ] {
+            assert_eq!(way(command).reached_by("--context=b").command.as_deref(), Some(with_flags));
+            assert_eq!(way(command).reached_by(""), way(command));
+        }
+    }
+
+    /// The API takes a grace of 0 for none, whoever deletes.
+    #[test]
+    fn a_pod_without_a_grace_gets_one() {
+        let none = json!([]);
+        let mut pod = pod("StatefulSet", None, &none);
+        pod.spec.termination_grace_period_seconds = Some(0);
+        let assessment = Assessment::of(&pod, &fenced(around(600)), now());
+        let delete = "kubectl delete pod db-0 -n shop --grace-period=1 --wait=false";
+        assert_eq!(assessment.safer[0].command.as_deref(), Some(delete));
+        let told =
+            assessment.reasons.iter().any(|reason| reason.contains("terminationGracePeriodSeconds is 0"));
+        assert!(told, "{:?}", assessment.reasons);
     }
 
     /// Each of several, by what those before it leave of the budget.
@@ -1195,6 +1430,7 @@ mod tests {
         assert!(first.what.contains("until the disruption budget b allows it"), "{first:?}");
 
         // One that is not ready takes nothing away, and the API evicts no pod of two budgets.
+        around.workloads = workloads();
         let mut unready = web.clone();
         unready.status.conditions.clear();
         around.budgets = Some(vec![read(budget("b", 0, "AlwaysAllow"))]);
@@ -1243,7 +1479,7 @@ mod tests {
                 "node node-1: last heartbeat 10m ago, Ready is Unknown",
                 "held by jane: new disk",
                 "owner StatefulSet/db",
-                "replicas 0 of 3 are ready without this one: no majority",
+                "replicas 3 of 3 are ready without this one: a majority",
             ]
         );
         assert_eq!(

@@ -131,18 +131,22 @@ impl Node {
         self.ready().is_some_and(|ready| ready.status == "False")
     }
 
-    /// The last sign of life. Without a lease, or where it may not be read, that is the status that the
-    /// kubelet writes every five minutes.
+    /// When its kubelet last wrote its status, which it does every five minutes: by the server's clock
+    /// where that is known, for the node's may be wrong.
+    fn reported(&self) -> Option<Timestamp> {
+        let reported = self.ready().and_then(|ready| ready.last_heartbeat_time)?;
+        Some(self.metadata.written_by_kubelet.unwrap_or(reported))
+    }
+
+    /// The last sign of life. Without a lease, or where it may not be read, that is the status.
     pub fn heartbeat(&self, lease: Option<&Lease>) -> Option<Timestamp> {
-        let status = self.ready().and_then(|ready| ready.last_heartbeat_time);
-        lease.and_then(Lease::heartbeat).max(status)
+        lease.and_then(Lease::heartbeat).max(self.reported())
     }
 
     /// Whether either sign of life is so new that the machine must be on.
     pub fn is_fresh(&self, lease: Option<&Lease>, now: ServerTime) -> bool {
-        let status = self.ready().and_then(|ready| ready.last_heartbeat_time);
         let fresh = |time| (-AHEAD..=late_after(lease)).contains(&now.since(time));
-        lease.and_then(Lease::heartbeat).into_iter().chain(status).any(fresh)
+        lease.and_then(Lease::heartbeat).into_iter().chain(self.reported()).any(fresh)
     }
 
     /// Whether it is given up, and yet heartbeats.
@@ -299,6 +303,23 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(lease.heartbeat(), Some("2026-01-01T00:00:05Z".parse().unwrap()));
+    }
+
+    /// An hour ahead, its status would keep a machine that is off from being declared so for an hour.
+    #[test]
+    fn a_wrong_clock_in_the_status_does_not_count_either() {
+        let at = |seconds| Some(now().0 - SignedDuration::from_secs(seconds));
+        for (status, wrote, contact) in [
+            (-3600, Some(600), Contact::Fenced),
+            (3600, Some(600), Contact::Fenced),
+            (-3600, None, Contact::Late),
+            (3600, Some(5), Contact::Late), // it heartbeats
+        ] {
+            let mut node = node(Some("Unknown"), true);
+            node.status.conditions[0].last_heartbeat_time = at(status);
+            node.metadata.written_by_kubelet = wrote.and_then(at);
+            assert_eq!(node.contact(Some(&lease(600)), now()), contact, "{status} {wrote:?}");
+        }
     }
 
     #[test]

@@ -12,6 +12,9 @@ use super::{
     time::{self, ServerTime},
 };
 
+/// A kubelet that is well reports within some seconds, and needs as long after the grace to clean up.
+const SLACK: SignedDuration = SignedDuration::from_secs(15);
+
 /// Something whose presence alone matters.
 type Present = Option<IgnoredAny>;
 
@@ -280,10 +283,16 @@ impl Pod {
         self.containers().any(|status| status.state.running.is_some())
     }
 
-    /// Whether the last report of the kubelet has all containers ended.
-    pub fn was_ended(&self) -> bool {
-        self.containers().next().is_some()
-            && self.containers().all(|status| status.state.terminated.is_some())
+    /// Whether the last report of the kubelet has all containers ended, for good. One that is not
+    /// Terminating may start them again; nor is a report believed that may be from before the deletion.
+    pub fn has_ended(&self, now: ServerTime) -> bool {
+        let PodSpec { containers, init_containers, ephemeral_containers, .. } = &self.spec;
+        let all = containers.len() + init_containers.len() + ephemeral_containers.len();
+        let ended = self.containers().filter(|status| status.state.terminated.is_some()).count();
+        self.terminating(now).is_some_and(|since| since > SLACK)
+            && ended > 0
+            && ended >= all
+            && ended == self.containers().count()
     }
 
     fn containers(&self) -> impl Iterator<Item = &ContainerStatus> {
@@ -345,6 +354,12 @@ impl Pod {
         SignedDuration::from_secs(seconds)
     }
 
+    /// The grace to ask for where its own would not be one: with none, the API removes the object at once,
+    /// as by force, also where it is evicted or deleted as usual.
+    pub fn least_grace(&self) -> Option<u32> {
+        (self.spec.termination_grace_period_seconds == Some(0)).then_some(1)
+    }
+
     /// How long it has been Terminating.
     pub fn terminating(&self, now: ServerTime) -> Option<SignedDuration> {
         let until = self.metadata.deletion_timestamp?;
@@ -363,8 +378,6 @@ impl Pod {
 
     /// Whether its deletion hangs: well over its time.
     pub fn is_stuck(&self, now: ServerTime) -> bool {
-        /// A kubelet that is well needs some seconds after the grace to clean up.
-        const SLACK: SignedDuration = SignedDuration::from_secs(15);
         self.overdue(now).is_some_and(|overdue| overdue > SLACK)
     }
 }
@@ -380,6 +393,39 @@ mod tests {
 
     fn at(seconds: i64) -> ServerTime {
         ServerTime(Timestamp::from_second(1_000_000 + seconds).unwrap())
+    }
+
+    #[test]
+    fn containers_have_ended_when_the_kubelet_says_so_of_all_after_the_deletion() {
+        let ended = || json!([{ "state": { "terminated": { "exitCode": 0 } } }]);
+        let running = || json!([{ "state": { "running": {} } }]);
+        let waiting = || json!([{ "state": { "waiting": { "reason": "CrashLoopBackOff" } } }]);
+        let none = || json!([]);
+        for (deleted, main, init, ephemeral, says) in [
+            (Some(20), ended(), none(), none(), true),
+            (Some(20), ended(), ended(), ended(), true),
+            // A crash, after which the kubelet starts them again.
+            (None, ended(), none(), none(), false),
+            // A report that may be from before the deletion.
+            (Some(5), ended(), none(), none(), false),
+            (Some(20), running(), none(), none(), false),
+            (Some(20), waiting(), none(), none(), false),
+            (Some(20), ended(), running(), none(), false), // a sidecar
+            (Some(20), ended(), ended(), running(), false),
+            (Some(20), none(), none(), none(), false),
+        ] {
+            let spec = json!({ "containers": [{}], "terminationGracePeriodSeconds": 30 });
+            let value = json!({
+                "metadata": { "deletionTimestamp": deleted.map(|since: i64| at(30 - since).0.to_string()) },
+                "spec": spec,
+                "status": { "containerStatuses": main, "initContainerStatuses": init, "ephemeralContainerStatuses": ephemeral },
+            });
+            assert_eq!(pod(value.clone()).has_ended(at(0)), says, "{value}");
+            // One whose state is not reported may run.
+            let mut more = value.clone();
+            more["spec"]["initContainers"] = json!([{}, {}, {}]);
+            assert!(!pod(more).has_ended(at(0)), "{value}");
+        }
     }
 
     #[test]

@@ -75,6 +75,11 @@ pub struct Facts {
     pub leads: Option<bool>,
     /// A disruption budget has nothing left.
     pub no_budget: Option<bool>,
+    /// Without it, no majority of the replicas of its set is ready.
+    pub no_majority: Option<bool>,
+    /// Its node has the out-of-service taint, whether or not that still holds: pod GC deletes by force
+    /// what is Terminating there if the node is not ready.
+    pub out_of_service: bool,
 }
 
 impl Facts {
@@ -87,6 +92,14 @@ impl Facts {
     /// Whether two of it could do harm, at the latest when nothing ends the first one.
     pub fn is_guarded(&self) -> bool {
         self.must_be_one() || self.leads.unwrap_or(true)
+    }
+
+    /// Whether its controller, however the pod is deleted, starts the next one beside it, though there
+    /// should be one only.
+    pub fn is_doubled_by_deletion(&self) -> bool {
+        self.successor == Successor::Early
+            && self.must_be_one()
+            && (self.alone || self.single.unwrap_or(true))
     }
 
     /// Whether its containers may run. A kubelet that is well is believed when it reports their end.
@@ -121,9 +134,11 @@ impl Facts {
         }
         match contact {
             Contact::Heard | Contact::Back | Contact::NotReady => {
-                let unasked = self.deletion == Deletion::NotBegun && self.no_budget.unwrap_or(true);
+                // What is Terminating is not counted on any more.
+                let missed = self.no_budget.unwrap_or(true) || self.no_majority.unwrap_or(true);
+                let too_many = self.deletion == Deletion::NotBegun && missed;
                 let hidden = self.deletion == Deletion::Stuck;
-                if self.is_guarded() || unasked || hidden { Risk::High } else { Risk::Medium }
+                if self.is_guarded() || too_many || hidden { Risk::High } else { Risk::Medium }
             }
             Contact::Silent | Contact::Gone if self.is_guarded() => Risk::Critical,
             // Two at once do no harm, or the machine is known to be off.
@@ -169,6 +184,8 @@ mod tests {
             single: Some(false),
             leads: Some(false),
             no_budget: Some(false),
+            no_majority: Some(false),
+            out_of_service: false,
         }
     }
 
@@ -227,6 +244,21 @@ mod tests {
             }
             assert_eq!(Facts { mirror: true, ..facts }.risk(), Risk::Low, "{facts:?}");
         }
+        for no_majority in [Some(true), None] {
+            let few = Facts { no_majority, ..stateless(Heard, NotBegun) };
+            for contact in [Heard, Back, NotReady, Late] {
+                assert_eq!(Facts { contact: Some(contact), ..few }.risk(), Risk::High, "{contact:?}");
+            }
+            // What is Terminating, or on a node that is given up, is missing already.
+            assert_eq!(Facts { deletion: Begun, ..few }.risk(), Risk::Medium);
+            assert_eq!(Facts { contact: Some(Silent), ..few }.risk(), Risk::Low);
+            // A majority makes nothing safer that must not run twice.
+            let one = Facts { alone: true, ..few };
+            assert_eq!(
+                (one.risk(), Facts { no_majority: Some(false), ..one }.risk()),
+                (Risk::Critical, Risk::Critical)
+            );
+        }
         let asked = Facts { no_budget: Some(true), ..stateless(Heard, NotBegun) };
         assert_eq!(asked.risk(), Risk::High);
         assert_eq!(Facts { no_budget: None, ..asked }.risk(), Risk::High);
@@ -246,6 +278,7 @@ mod tests {
             .flat_map(|facts| KNOWN.map(|exclusive| Facts { exclusive, ..facts }))
             .flat_map(|facts| KNOWN.map(|leads| Facts { leads, ..facts }))
             .flat_map(|facts| KNOWN.map(|no_budget| Facts { no_budget, ..facts }))
+            .flat_map(|facts| KNOWN.map(|no_majority| Facts { no_majority, ..facts }))
             .flat_map(|facts| KNOWN.map(|single| Facts { single, ..facts }))
             .flat_map(|facts| [false, true].map(|alone| Facts { alone, ..facts }))
             .flat_map(|facts| [false, true].map(|shared| Facts { shared, ..facts }))
@@ -260,6 +293,7 @@ mod tests {
                 Facts { exclusive: None, ..facts },
                 Facts { leads: None, ..facts },
                 Facts { no_budget: None, ..facts },
+                Facts { no_majority: None, ..facts },
                 Facts { single: None, ..facts },
                 Facts { alone: true, ..facts },
                 Facts { ended: false, ..facts },
@@ -270,7 +304,28 @@ mod tests {
             }
             assert!(facts.risk() > Risk::None, "{facts:?}");
         }
-        assert_eq!(mixtures().count(), 8 * 3 * 3 * 3 * 3 * 3 * 3 * 2 * 2 * 2);
+        assert_eq!(mixtures().count(), 8 * 3 * 3 * 3 * 3 * 3 * 3 * 3 * 2 * 2 * 2);
+    }
+
+    /// Which deletions start a second one beside the first, though there should be one only.
+    #[test]
+    fn deletions_that_double() {
+        let facts = stateless(Contact::Heard, Deletion::NotBegun);
+        let one = Facts { single: Some(true), ..facts };
+        for (facts, doubled) in [
+            (facts, false),
+            (one, false), // and shares nothing
+            (Facts { shared: true, ..facts }, false),
+            (Facts { exclusive: Some(true), ..facts }, false), // several use it together already
+            (Facts { shared: true, ..one }, true),
+            (Facts { exclusive: Some(true), ..one }, true),
+            (Facts { shared: true, single: None, ..facts }, true),
+            (Facts { alone: true, ..facts }, true),
+            (Facts { alone: true, successor: Successor::WhenGone, ..facts }, false),
+            (Facts { alone: true, successor: Successor::Never, ..facts }, false),
+        ] {
+            assert_eq!(facts.is_doubled_by_deletion(), doubled, "{facts:?}");
+        }
     }
 
     /// Whatever is below critical never has two of what should be one.

@@ -31,16 +31,32 @@ impl Way {
         Self { what: what.into(), command, takes: None }
     }
 
+    /// The same, for a cluster that takes these flags to reach: what is pasted must not meet another one.
+    #[must_use]
+    pub fn reached_by(self, flags: &str) -> Self {
+        if flags.is_empty() {
+            return self;
+        }
+        let with_flags = |command: String| {
+            let mut parts = command.split("kubectl ");
+            let first = parts.next().unwrap_or_default().to_owned();
+            // kubectl itself takes no flags before the name of a plugin.
+            parts.fold(first, |text, part| match part.strip_prefix("lease ") {
+                Some(rest) => format!("{text}kubectl lease {flags} {rest}"),
+                None => format!("{text}kubectl {flags} {part}"),
+            })
+        };
+        Self { command: self.command.map(with_flags), ..self }
+    }
+
     fn delete(pod: &Pod, what: impl Into<String>) -> Self {
-        let command = format!("kubectl delete pod {} --wait=false", located(pod));
+        let grace = pod.least_grace().map_or_else(String::new, |least| format!(" --grace-period={least}"));
+        let command = format!("kubectl delete pod {}{grace} --wait=false", located(pod));
         Self { what: what.into(), command: Some(command), takes: Some(Safe::Delete) }
     }
 
     fn wait(pod: &Pod, what: impl Into<String>, left: SignedDuration) -> Self {
-        // The kubelet needs some time after the grace, and pod GC looks every 20 seconds.
-        let seconds = left.max(SignedDuration::ZERO).as_secs() + 120;
-        let command = format!("kubectl wait --for=delete pod/{} --timeout={seconds}s", located(pod));
-        Self { what: what.into(), command: Some(command), takes: Some(Safe::Await) }
+        Self { what: what.into(), command: Some(wait_until_gone(pod, left)), takes: Some(Safe::Await) }
     }
 }
 
@@ -48,7 +64,10 @@ impl Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Safe {
     Evict,
+    /// Delete it with its grace.
     Delete,
+    /// Delete it with its grace where it cannot end yet: the next one is started all the same.
+    Replace,
     /// Its deletion is under way and will be completed.
     Await,
 }
@@ -69,6 +88,13 @@ pub enum Eviction {
 
 fn located(pod: &Pod) -> String {
     format!("{} -n {}", pod.metadata.name, pod.metadata.namespace)
+}
+
+/// Waits for the end of a pod that has so long yet.
+fn wait_until_gone(pod: &Pod, left: SignedDuration) -> String {
+    // The kubelet needs some time after the grace, and pod GC looks every 20 seconds.
+    let seconds = left.max(SignedDuration::ZERO).as_secs() + 120;
+    format!("kubectl wait --for=delete pod/{} --timeout={seconds}s", located(pod))
 }
 
 /// The ways there are.
@@ -105,7 +131,7 @@ pub fn ways(
     }
     ways.extend(match facts.contact {
         // Whatever is heard of it: pod GC will not wait.
-        Some(_) if facts.nodeless => on_a_missing_node(pod, facts),
+        _ if facts.nodeless => on_a_missing_node(pod, facts),
         Some(Contact::Heard) => on_a_living_node(pod, facts, ownership, eviction, now),
         Some(Contact::Back) => {
             let what =
@@ -126,7 +152,14 @@ pub fn ways(
             let what = "wait until it is known whether the node is gone, a minute at most";
             vec![Way::by_hand(what, Some(format!("kubectl lease partitions {node} -w")))]
         }
-        None => on_a_node_that_is_not_seen(pod, facts, now),
+        None if facts.out_of_service => vec![Way::by_hand(
+            format!(
+                "find out whether {node} is alive: if it is, its out-of-service taint goes first, for pod GC deletes by \
+                 force what is Terminating there"
+            ),
+            Some(format!("kubectl lease partitions {node}")),
+        )],
+        None => on_a_node_that_is_not_seen(pod, facts, ownership, eviction, now),
     });
     ways
 }
@@ -145,14 +178,8 @@ fn on_a_living_node(
 ) -> Vec<Way> {
     let (node, uid) = (&pod.spec.node_name, &pod.metadata.uid);
     match facts.deletion {
-        // However it is deleted, its ReplicaSet starts the next one at once. A rollout does not.
-        Deletion::NotBegun if ownership.why == Why::Recreate => {
-            let controller = ownership.controller.as_deref().unwrap_or_default().to_lowercase();
-            let restart = format!("kubectl rollout restart {controller} -n {}", pod.metadata.namespace);
-            let what = "restart its Deployment, which ends all its pods before it starts others";
-            vec![Way::by_hand(what, Some(restart))]
-        }
-        Deletion::NotBegun => asked_to_go(pod, eviction),
+        Deletion::NotBegun if facts.is_doubled_by_deletion() => vec![ended_by_its_controller(pod, ownership)],
+        Deletion::NotBegun => asked_to_go(pod, facts, ownership, eviction),
         Deletion::Begun => {
             let left = left(pod, now);
             vec![Way::wait(pod, format!("wait: its grace ends in {}", age(left)), left)]
@@ -174,13 +201,71 @@ fn on_a_living_node(
     }
 }
 
-/// What its disruption budgets allow.
-fn asked_to_go(pod: &Pod, eviction: &Eviction) -> Vec<Way> {
-    let delete = |what: String, within_budget: bool| {
-        let way = Way::delete(pod, what);
-        // `--safe` never goes over a budget.
-        Way { takes: way.takes.filter(|_| within_budget), ..way }
+/// However the pod is deleted, its controller starts the next one beside it. What makes the controller
+/// itself end it does not.
+fn ended_by_its_controller(pod: &Pod, ownership: &Ownership) -> Way {
+    let controller = ownership.controller.as_deref().unwrap_or("its controller");
+    let (at, namespace) = (controller.to_lowercase(), &pod.metadata.namespace);
+    let gone = wait_until_gone(pod, pod.grace());
+    let (what, command) = match ownership.why {
+        Why::Recreate => (
+            "restart its Deployment, which ends all its pods before it starts others".to_owned(),
+            format!("kubectl rollout restart {at} -n {namespace}"),
+        ),
+        Why::Rolling | Why::CronJobForbids if controller.starts_with("Job/") => {
+            let suspend =
+                |on: bool| format!(r#"kubectl patch {at} -n {namespace} -p '{{"spec":{{"suspend":{on}}}}}'"#);
+            (
+                format!("suspend {controller}, which ends its pods, and resume it when this one is gone"),
+                format!("{} && {gone} && {}", suspend(true), suspend(false)),
+            )
+        }
+        Why::Rolling => {
+            let scale = |replicas: i64| format!("kubectl scale {at} -n {namespace} --replicas={replicas}");
+            let back = ownership.replicas.map(|replicas| scale(replicas.wanted));
+            (
+                format!("scale {controller} to 0, and back when the pod is gone"),
+                [Some(scale(0)), Some(gone), back].into_iter().flatten().collect::<Vec<_>>().join(" && "),
+            )
+        }
+        _ => (
+            format!(
+                "find out whether two of it may run at once: {controller} may start the next one before this one has ended"
+            ),
+            format!("kubectl get {at} -n {namespace} -o yaml"),
+        ),
     };
+    Way::by_hand(what, Some(command))
+}
+
+/// What its disruption budgets allow, and the majority of its set.
+fn asked_to_go(pod: &Pod, facts: &Facts, ownership: &Ownership, eviction: &Eviction) -> Vec<Way> {
+    let delete = |what: String, is_safe: bool| {
+        let way = Way::delete(pod, what);
+        // `--safe` never goes over a budget, nor takes a majority away.
+        Way { takes: way.takes.filter(|_| is_safe), ..way }
+    };
+    // Where all others are ready, waiting brings no more.
+    let few = ownership
+        .replicas
+        .filter(|replicas| facts.no_majority == Some(true) && !replicas.are_all_ready_without(pod));
+    let within_budget =
+        matches!(eviction, Eviction::Possible | Eviction::SeveralBudgets { spent: false, .. });
+    if let (Some(replicas), true) = (few, within_budget) {
+        let (controller, wanted) = (ownership.controller.as_deref().unwrap_or_default(), replicas.wanted);
+        let wait = format!(
+            "kubectl wait --for=jsonpath='{{.status.readyReplicas}}'={wanted} {} -n {} --timeout=300s",
+            controller.to_lowercase(),
+            pod.metadata.namespace
+        );
+        return vec![
+            Way::by_hand(
+                format!("wait until the {wanted} replicas of {controller} are ready, and evict it then"),
+                Some(wait),
+            ),
+            delete("delete it as usual, with its grace, though no majority is ready then".into(), false),
+        ];
+    }
     match eviction {
         Eviction::Possible => vec![
             Way {
@@ -263,12 +348,10 @@ fn on_a_silent_node(pod: &Pod, facts: &Facts, ownership: &Ownership) -> Vec<Way>
         }
         (_, Deletion::NotBegun) => {
             let controller = ownership.controller.as_deref().unwrap_or("its controller");
-            Way::delete(
-                pod,
-                format!(
-                    "delete it as usual: {controller} starts the next one at once, {node} ends this one when it is back"
-                ),
-            )
+            let what = format!(
+                "delete it as usual: {controller} starts the next one at once, {node} ends this one when it is back"
+            );
+            Way { takes: Some(Safe::Replace), ..Way::delete(pod, what) }
         }
         _ => Way::by_hand("leave it: its replacement does not wait for it", None),
     };
@@ -301,24 +384,29 @@ fn on_a_missing_node(pod: &Pod, facts: &Facts) -> Vec<Way> {
 }
 
 /// A deletion with its grace waits for the kubelet, whatever the node is.
-fn on_a_node_that_is_not_seen(pod: &Pod, facts: &Facts, now: ServerTime) -> Vec<Way> {
+fn on_a_node_that_is_not_seen(
+    pod: &Pod,
+    facts: &Facts,
+    ownership: &Ownership,
+    eviction: &Eviction,
+    now: ServerTime,
+) -> Vec<Way> {
     let node = &pod.spec.node_name;
     let look = Way::by_hand(
-        "have somebody look who may see the node".to_owned(),
+        format!("ask a cluster administrator how {node} is"),
         Some(format!("kubectl lease partitions {node}")),
     );
-    match facts.deletion {
-        Deletion::NotBegun => vec![
-            Way::delete(
-                pod,
-                "delete it as usual, with its grace: the object goes when the kubelet has ended it",
-            ),
-            look,
-        ],
-        Deletion::Begun => {
-            let left = left(pod, now);
-            vec![Way::wait(pod, format!("wait: its grace ends in {}", age(left)), left), look]
+    let plain =
+        !facts.is_doubled_by_deletion() && facts.no_majority != Some(true) && *eviction == Eviction::Possible;
+    let mut ways = match facts.deletion {
+        Deletion::Stuck => Vec::new(),
+        // Who may not see nodes may often not evict either.
+        Deletion::NotBegun if plain => {
+            let what = "delete it as usual, with its grace: the object goes when the kubelet has ended it";
+            vec![Way::delete(pod, what)]
         }
-        Deletion::Stuck => vec![look],
-    }
+        Deletion::NotBegun | Deletion::Begun => on_a_living_node(pod, facts, ownership, eviction, now),
+    };
+    ways.push(look);
+    ways
 }

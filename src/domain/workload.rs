@@ -1,7 +1,7 @@
 //! The controllers behind a pod: when they start the next one in its place, and how many there should be.
 //!
 //! The kind of the owner does not tell alone: behind a `ReplicaSet` there is a Deployment, which may
-//! have been told never to run two, and a Job has a policy.
+//! have been told never to run two, and a Job has a policy, as has the `CronJob` behind it.
 
 use serde::Deserialize;
 
@@ -10,7 +10,7 @@ use super::{
     pod::Pod,
 };
 
-/// The parts of a `ReplicaSet`, Deployment, `StatefulSet`, `DaemonSet` or Job that the rules look at.
+/// The parts of a `ReplicaSet`, Deployment, `StatefulSet`, `DaemonSet`, Job or `CronJob` that the rules look at.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Workload {
@@ -32,6 +32,8 @@ pub struct WorkloadSpec {
     update_strategy: Strategy,
     /// Of a Job.
     pod_replacement_policy: String,
+    /// Of a `CronJob`.
+    concurrency_policy: String,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -62,11 +64,12 @@ pub enum Kind {
     StatefulSet,
     DaemonSet,
     Job,
+    CronJob,
 }
 
 impl Kind {
-    pub const ALL: [Self; 5] =
-        [Self::ReplicaSet, Self::Deployment, Self::StatefulSet, Self::DaemonSet, Self::Job];
+    pub const ALL: [Self; 6] =
+        [Self::ReplicaSet, Self::Deployment, Self::StatefulSet, Self::DaemonSet, Self::Job, Self::CronJob];
 
     /// Of which kind an owner is; `None` for all others.
     pub fn of(owner: &Owner) -> Option<Self> {
@@ -75,7 +78,7 @@ impl Kind {
     }
 
     fn api_version(self) -> &'static str {
-        if self == Self::Job { "batch/v1" } else { "apps/v1" }
+        if matches!(self, Self::Job | Self::CronJob) { "batch/v1" } else { "apps/v1" }
     }
 
     pub fn name(self) -> &'static str {
@@ -85,7 +88,47 @@ impl Kind {
             Self::StatefulSet => "StatefulSet",
             Self::DaemonSet => "DaemonSet",
             Self::Job => "Job",
+            Self::CronJob => "CronJob",
         }
+    }
+
+    /// The kind of the controller behind one of this kind that is looked at too.
+    pub fn above(self) -> Option<Self> {
+        match self {
+            Self::ReplicaSet => Some(Self::Deployment),
+            Self::Job => Some(Self::CronJob),
+            Self::Deployment | Self::StatefulSet | Self::DaemonSet | Self::CronJob => None,
+        }
+    }
+}
+
+/// How many of a set there should be, and how many are ready. A pod of no set is one of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replicas {
+    pub wanted: i64,
+    pub ready: i64,
+}
+
+impl Replicas {
+    const ONE: Self = Self { wanted: 1, ready: 1 };
+
+    fn of(set: &Workload) -> Self {
+        Self { wanted: set.spec.replicas.unwrap_or(1), ready: set.status.ready_replicas }
+    }
+
+    /// How many are ready without this pod.
+    pub fn without(self, pod: &Pod) -> i64 {
+        self.ready - i64::from(pod.is_ready())
+    }
+
+    /// Whether more than half of them are ready without this pod. One alone has no majority to lose.
+    pub fn keep_a_majority_without(self, pod: &Pod) -> bool {
+        self.wanted <= 1 || self.without(pod) * 2 > self.wanted
+    }
+
+    /// Whether all others are ready: there will not be more, and an update takes one away then, too.
+    pub fn are_all_ready_without(self, pod: &Pod) -> bool {
+        self.without(pod) >= self.wanted - 1
     }
 }
 
@@ -111,8 +154,8 @@ pub struct Ownership {
     pub why: Why,
     /// Whether there should be one of it only; `None` if that could not be found out.
     pub single: Option<bool>,
-    /// Of a `StatefulSet`: how many there should be, and how many are ready.
-    pub replicas: Option<(i64, i64)>,
+    /// `None` if that could not be found out.
+    pub replicas: Option<Replicas>,
 }
 
 /// Why the next one is started then.
@@ -127,6 +170,9 @@ pub enum Why {
     Recreate,
     /// The Job's `podReplacementPolicy` is Failed.
     JobFailed,
+    /// The `concurrencyPolicy` of the `CronJob` behind its Job is Forbid. It keeps to that between Jobs;
+    /// but the Job replaces a pod that is deleted at once.
+    CronJobForbids,
     /// One on each node, and no more.
     DaemonSet,
     /// What it does is not known here.
@@ -154,17 +200,17 @@ pub fn ownership(pod: &Pod, known: &impl Workloads) -> Ownership {
         controller: None,
         why: Why::Unowned,
         single: Some(false),
-        replicas: None,
+        replicas: Some(Replicas::ONE),
     })
 }
 
 fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
     let namespace = &pod.metadata.namespace;
-    let named = |kind: &str, name: &str| Some(format!("{kind}/{name}"));
+    let named = |owner: &Owner| Some(format!("{}/{}", owner.kind, owner.name));
     let told = |successor, why, single| Ownership {
         successor,
         alone: successor == Successor::WhenGone,
-        controller: named(&owner.kind, &owner.name),
+        controller: named(owner),
         why,
         single,
         replicas: None,
@@ -175,42 +221,58 @@ fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
         return if lenient { told(Successor::Early, Why::Rolling, None) } else { worst(Why::UnknownKind) };
     };
     // Another of the same name is not the one that owns it.
-    let found = known.workload(kind, namespace, &owner.name).filter(|found| found.metadata.uid == owner.uid);
-    match (kind, found) {
-        (Kind::StatefulSet, found) => Ownership {
-            replicas: found.map(|set| (set.spec.replicas.unwrap_or(1), set.status.ready_replicas)),
-            ..worst(Why::StatefulSet)
-        },
-        (Kind::Deployment, _) => worst(Why::UnknownKind),
-        (_, None) => worst(Why::Unseen),
-        (Kind::DaemonSet, Some(set)) if set.surges() => told(Successor::Early, Why::Rolling, Some(true)),
-        (Kind::DaemonSet, Some(_)) => worst(Why::DaemonSet),
-        (Kind::Job, Some(job)) if job.spec.pod_replacement_policy == "Failed" => worst(Why::JobFailed),
+    let find = |kind: Kind, owner: &Owner| {
+        known.workload(kind, namespace, &owner.name).filter(|found| found.metadata.uid == owner.uid)
+    };
+    // Whatever else is not known of them, these do not wait for the end of a pod.
+    let early = |ownership: Ownership| Ownership { successor: Successor::Early, ..ownership };
+    let one = Some(Replicas::ONE);
+    match (kind, find(kind, owner)) {
+        (Kind::StatefulSet, found) => {
+            Ownership { replicas: found.map(Replicas::of), ..worst(Why::StatefulSet) }
+        }
+        (Kind::Deployment | Kind::CronJob, _) => worst(Why::UnknownKind),
+        (Kind::ReplicaSet | Kind::Job, None) => early(worst(Why::Unseen)),
+        (Kind::DaemonSet, None) => worst(Why::Unseen),
+        // It was told that two may run.
+        (Kind::DaemonSet, Some(set)) if set.surges() => {
+            Ownership { replicas: one, ..told(Successor::Early, Why::Rolling, Some(false)) }
+        }
+        (Kind::DaemonSet, Some(_)) => Ownership { replicas: one, ..worst(Why::DaemonSet) },
+        (Kind::Job, Some(job)) if job.spec.pod_replacement_policy == "Failed" => {
+            Ownership { replicas: one, ..worst(Why::JobFailed) }
+        }
         (Kind::Job, Some(job)) => {
-            told(Successor::Early, Why::Rolling, Some(job.spec.parallelism.unwrap_or(1) <= 1))
+            let single = Some(job.spec.parallelism.unwrap_or(1) <= 1);
+            let plain = Ownership { replicas: one, ..told(Successor::Early, Why::Rolling, single) };
+            let above = job.metadata.owner_references.iter().find(|owner| owner.controller);
+            let Some(above) = above.filter(|above| Kind::of(above) == Some(Kind::CronJob)) else {
+                return plain;
+            };
+            match find(Kind::CronJob, above) {
+                Some(cron) if cron.spec.concurrency_policy != "Forbid" => plain,
+                Some(_) => Ownership { alone: true, why: Why::CronJobForbids, ..plain },
+                None => Ownership { controller: named(above), ..early(worst(Why::Unseen)) },
+            }
         }
         (Kind::ReplicaSet, Some(set)) => {
-            let single = Some(set.spec.replicas.unwrap_or(1) <= 1);
+            let is_one = |set: &Workload| Some(set.spec.replicas.unwrap_or(1) <= 1);
             let Some(above) = set.metadata.owner_references.iter().find(|owner| owner.controller) else {
-                return told(Successor::Early, Why::Rolling, single);
+                let replicas = Some(Replicas::of(set));
+                return Ownership { replicas, ..told(Successor::Early, Why::Rolling, is_one(set)) };
             };
-            let controller = named(&above.kind, &above.name);
-            let deployment = (Kind::of(above) == Some(Kind::Deployment))
-                .then(|| known.workload(Kind::Deployment, namespace, &above.name))
-                .flatten()
-                .filter(|found| found.metadata.uid == above.uid);
-            match deployment {
-                Some(deployment) => {
-                    let alone = deployment.spec.strategy.r#type == "Recreate";
-                    let why = if alone { Why::Recreate } else { Why::Rolling };
-                    let single = Some(deployment.spec.replicas.unwrap_or(1) <= 1);
-                    Ownership { alone, controller, ..told(Successor::Early, why, single) }
-                }
-                None if Kind::of(above) == Some(Kind::Deployment) => {
-                    Ownership { controller, ..worst(Why::Unseen) }
-                }
-                None => Ownership { controller, ..worst(Why::UnknownKind) },
+            let controller = named(above);
+            if Kind::of(above) != Some(Kind::Deployment) {
+                return Ownership { controller, ..early(worst(Why::UnknownKind)) };
             }
+            let Some(deployment) = find(Kind::Deployment, above) else {
+                return Ownership { controller, ..early(worst(Why::Unseen)) };
+            };
+            let alone = deployment.spec.strategy.r#type == "Recreate";
+            let why = if alone { Why::Recreate } else { Why::Rolling };
+            let replicas = Some(Replicas::of(deployment));
+            let plain = told(Successor::Early, why, is_one(deployment));
+            Ownership { alone, controller, replicas, ..plain }
         }
     }
 }
@@ -314,6 +376,11 @@ mod tests {
                 ),
             ),
             (Kind::Job, workload("failed", json!({ "podReplacementPolicy": "Failed" }), json!([]))),
+            (Kind::Job, workload("nightly-1", json!({}), json!([owner("batch/v1", "CronJob", "nightly")]))),
+            (Kind::Job, workload("hourly-1", json!({}), json!([owner("batch/v1", "CronJob", "hourly")]))),
+            (Kind::Job, workload("lost-1", json!({}), json!([owner("batch/v1", "CronJob", "lost")]))),
+            (Kind::CronJob, workload("nightly", json!({ "concurrencyPolicy": "Forbid" }), json!([]))),
+            (Kind::CronJob, workload("hourly", json!({ "concurrencyPolicy": "Replace" }), json!([]))),
         ])
     }
 
@@ -354,28 +421,28 @@ mod tests {
             // What cannot be seen is the worst that it could be.
             (
                 json!([owner("apps/v1", "ReplicaSet", "unseen-1")]),
-                WhenGone,
+                Early,
                 Why::Unseen,
                 Some("Deployment/unseen"),
                 None,
             ),
             (
                 json!([owner("apps/v1", "ReplicaSet", "rollout-1")]),
-                WhenGone,
+                Early,
                 Why::UnknownKind,
                 Some("Rollout/r"),
                 None,
             ),
             (
                 json!([owner("apps/v1", "ReplicaSet", "none")]),
-                WhenGone,
+                Early,
                 Why::Unseen,
                 Some("ReplicaSet/none"),
                 None,
             ),
             (
                 json!([owner("apps/v1", "ReplicaSet", "other-uid")]),
-                WhenGone,
+                Early,
                 Why::Unseen,
                 Some("ReplicaSet/other-uid"),
                 None,
@@ -413,7 +480,7 @@ mod tests {
                 Early,
                 Why::Rolling,
                 Some("DaemonSet/surge"),
-                Some(true),
+                Some(false),
             ),
             (
                 json!([owner("batch/v1", "Job", "default")]),
@@ -423,7 +490,7 @@ mod tests {
                 Some(false),
             ),
             (json!([owner("batch/v1", "Job", "failed")]), WhenGone, Why::JobFailed, Some("Job/failed"), None),
-            (json!([owner("batch/v1", "Job", "none")]), WhenGone, Why::Unseen, Some("Job/none"), None),
+            (json!([owner("batch/v1", "Job", "none")]), Early, Why::Unseen, Some("Job/none"), None),
             (
                 json!([owner("batch.volcano.sh/v1alpha1", "Job", "default")]),
                 WhenGone,
@@ -445,6 +512,21 @@ mod tests {
                 Some("Database/x"),
                 None,
             ),
+            (
+                json!([owner("batch/v1", "Job", "nightly-1")]),
+                Early,
+                Why::CronJobForbids,
+                Some("Job/nightly-1"),
+                Some(true),
+            ),
+            (
+                json!([owner("batch/v1", "Job", "hourly-1")]),
+                Early,
+                Why::Rolling,
+                Some("Job/hourly-1"),
+                Some(true),
+            ),
+            (json!([owner("batch/v1", "Job", "lost-1")]), Early, Why::Unseen, Some("CronJob/lost"), None),
             // Not every owner calls itself the controller, and the strictest counts.
             (
                 json!([owner("apps/v1", "ReplicaSet", "plain"), { "apiVersion": "db.example/v1", "kind": "Database", "name": "x" }]),
@@ -455,11 +537,57 @@ mod tests {
             ),
         ] {
             let found = ownership(&pod(&owners), &known());
-            assert_eq!(found.alone, successor == WhenGone || why == Why::Recreate, "{owners}");
+            let runs_two = matches!(why, Why::Rolling | Why::Unowned);
+            assert_eq!(found.alone, !runs_two, "{owners}");
             assert_eq!((found.successor, found.why), (successor, why), "{owners}");
             assert_eq!((found.controller.as_deref(), found.single), (controller, single), "{owners}");
         }
-        let set = ownership(&pod(&json!([owner("apps/v1", "StatefulSet", "db")])), &known());
-        assert_eq!(set.replicas, Some((3, 2)));
+    }
+
+    /// How many there should be and how many are ready, of the set or of the Deployment behind it.
+    #[test]
+    fn the_replicas_of_a_set() {
+        let of = |wanted| Some(Replicas { wanted, ready: 2 });
+        for (version, kind, name, replicas) in [
+            ("apps/v1", "StatefulSet", "db", of(3)),
+            ("apps/v1", "StatefulSet", "none", None),
+            ("apps/v1", "ReplicaSet", "plain", of(3)),
+            ("apps/v1", "ReplicaSet", "rolling-1", of(2)),
+            ("apps/v1", "ReplicaSet", "none", None),
+            ("apps/v1", "DaemonSet", "agent", Some(Replicas::ONE)),
+            ("batch/v1", "Job", "default", Some(Replicas::ONE)),
+            ("v1", "ReplicationController", "rc", None),
+            ("db.example/v1", "Database", "x", None),
+        ] {
+            let found = ownership(&pod(&json!([owner(version, kind, name)])), &known());
+            assert_eq!(found.replicas, replicas, "{kind}/{name}");
+        }
+        assert_eq!(ownership(&pod(&json!([])), &known()).replicas, Some(Replicas::ONE));
+    }
+
+    #[test]
+    fn a_majority_is_more_than_half_of_what_is_wanted() {
+        let pod = |ready: &str| -> Pod {
+            let status = json!({ "conditions": [{ "type": "Ready", "status": ready }] });
+            serde_json::from_value(json!({ "status": status })).unwrap()
+        };
+        for (wanted, ready, this, majority, all) in [
+            (3, 3, "True", true, true),
+            (3, 2, "True", false, false),
+            (3, 2, "False", true, true),
+            (3, 1, "False", false, false),
+            (5, 4, "True", true, false),
+            (5, 3, "True", false, false),
+            // Of two, one is no majority; but there will not be more without this one.
+            (2, 2, "True", false, true),
+            (2, 1, "True", false, false),
+            (4, 3, "True", false, false),
+            (1, 1, "True", true, true),
+            (0, 0, "True", true, true),
+        ] {
+            let (set, pod) = (Replicas { wanted, ready }, pod(this));
+            let found = (set.keep_a_majority_without(&pod), set.are_all_ready_without(&pod));
+            assert_eq!(found, (majority, all), "{wanted} {ready} {this}");
+        }
     }
 }

@@ -21,9 +21,12 @@ has seen the case on real nodes; a cell without one is the rule's word alone.
 
 - *no controller*: nothing starts another. *rolling*: a ReplicaSet, a Deployment with rolling updates, a
   Job, a DaemonSet with a surge. *alone*: a StatefulSet, a Deployment with the strategy Recreate, a Job
-  with the podReplacementPolicy Failed, a DaemonSet, and whatever is not known or may not be read.
+  with the podReplacementPolicy Failed or of a CronJob with the concurrencyPolicy Forbid, a
+  DaemonSet, and whatever is not known or may not be read.
 - A pod that leads is high where its node is alive, and critical where that is not known. One that is over
-  its disruption budget is high at least. What may not be read counts as the worst that it could be.
+  its disruption budget, or without which no majority of the replicas of its set is ready, is high at least
+  where its node is not given up; that others are ready makes nothing safer. What may not be read counts as
+  the worst that it could be.
 ";
 
 const STORAGES: [(&str, &str); 3] = [
@@ -111,6 +114,8 @@ fn facts(contact: Contact, deletion: Deletion, owner: &str, storage: &str) -> Fa
         single: Some(owner == "rolling, one"),
         leads: Some(false),
         no_budget: Some(false),
+        no_majority: Some(false),
+        out_of_service: contact == Contact::Back || contact == Contact::Fenced,
     }
 }
 

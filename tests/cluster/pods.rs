@@ -566,8 +566,7 @@ fn the_safe_way_keeps_budgets_and_grace() {
         { "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": { "name": "b", "namespace": namespace },
           "spec": { "minAvailable": 1, "selector": { "matchLabels": { "app": "kept" } } } },
     ] }));
-    let running = r#"{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}"#;
-    shared().kubectl(&["patch", "pod", "kept", "-n", &namespace, "--subresource=status", "-p", running]);
+    report(&namespace, "kept", RUNNING);
     let healthy = || {
         shared().kubectl(&["get", "pdb", "b", "-n", &namespace, "-o", "jsonpath={.status.currentHealthy}"])
     };
@@ -575,8 +574,15 @@ fn the_safe_way_keeps_budgets_and_grace() {
         .run(&["force-delete", "web", "-n", &namespace, "--safe"])
         .expect(6)
         .says("--safe --confirm to evict it");
-    let outcome = plugin().run(&["force-delete", "web", "-n", &namespace, "--safe", "--confirm"]).expect(0);
+    // It waits for the end of the pod, which no kubelet brings about here.
+    let outcome = plugin()
+        .run(&["force-delete", "web", "-n", &namespace, "--safe", "--confirm", "--wait=1s"])
+        .expect(124)
+        .says(&format!("{namespace}/web is still there: the containers may still be running"))
+        .says(&format!("kubectl wait --for=delete pod/web -n {namespace}"));
     assert_eq!(outcome.stdout, format!("{namespace}/web evicted, it has 30s to end\n"));
+    let events = ["get", "events", "-n", &namespace, "-o", "jsonpath={.items[*].message}"];
+    assert!(shared().kubectl(&events).starts_with("evicted by admin@"));
     let grace =
         ["get", "pod", "web", "-n", &namespace, "-o", "jsonpath={.metadata.deletionGracePeriodSeconds}"];
     assert_eq!(shared().kubectl(&grace), "30");
@@ -591,6 +597,193 @@ fn the_safe_way_keeps_budgets_and_grace() {
     let dead = silent_node();
     shared().apply(&pod(&namespace, "lost", &dead));
     plugin().run(&["force-delete", "lost", "-n", &namespace, "--safe", "--confirm"]).expect(6);
+}
+
+const RUNNING: &str = r#"{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}"#;
+const UNREADY: &str = r#"{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"False"}]}}"#;
+
+fn report(namespace: &str, pod: &str, status: &str) {
+    shared().kubectl(&["patch", "pod", pod, "-n", namespace, "--subresource=status", "-p", status]);
+}
+
+/// What is printed as safer holds when it is done, or is not done.
+#[test]
+fn a_set_keeps_its_majority_and_its_budget() {
+    let (namespace, node) = (namespace(), living_node());
+    shared().apply(&json!({
+        "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": { "name": "db", "namespace": namespace },
+        "spec": {
+            "replicas": 3, "serviceName": "db", "podManagementPolicy": "Parallel",
+            "selector": { "matchLabels": { "app": "db" } },
+            "template": { "metadata": { "labels": { "app": "db" } }, "spec": template(&node) },
+        },
+    }));
+    let ready = |wanted: &str| {
+        let path = "jsonpath={.status.readyReplicas}";
+        let count = || shared().kubectl(&["get", "statefulset", "db", "-n", &namespace, "-o", path]);
+        wait_for("the set to count its pods", CONTROLLED, || count() == wanted, count);
+        write_node(&node, 1, "True");
+    };
+    wait_for("its pods", CONTROLLED, || !uid(&namespace, "db-2").is_empty(), String::new);
+    report(&namespace, "db-0", RUNNING);
+    report(&namespace, "db-1", RUNNING);
+    ready("2");
+    let safely = ["force-delete", "db-0", "-n", &namespace, "--safe"];
+    let confirmed = [&safely[..], &["--confirm", "--wait=1s"]].concat();
+    let wait =
+        format!("kubectl wait --for=jsonpath='{{.status.readyReplicas}}'=3 statefulset/db -n {namespace}");
+    plugin()
+        .run(&confirmed)
+        .expect(6)
+        .says("1 of 3 are ready without this one: no majority")
+        .says("without it 1 of 3 replicas of StatefulSet/db are ready: no majority")
+        .says(&format!(
+            "hint: wait until the 3 replicas of StatefulSet/db are ready, and evict it then: {wait}"
+        ));
+    // One that is not ready takes nothing away.
+    plugin().run(&["force-delete", "db-2", "-n", &namespace, "--safe", "--dry-run=server"]).expect(0);
+
+    report(&namespace, "db-2", RUNNING);
+    ready("3");
+    let typed = wait.replace('\'', "");
+    shared().kubectl(&typed.split(' ').skip(1).collect::<Vec<_>>());
+    let evicts_not = |meanwhile: &dyn Fn()| {
+        let mut terminal = plugin().start_on_terminal(&safely, 40, 200);
+        terminal.until("the question", SOON, |screen| screen.contains("Go on?"));
+        meanwhile();
+        write_node(&node, 1, "True");
+        terminal.types("y\r");
+        assert_eq!(terminal.wait(), 5, "{}", terminal.screen());
+        let deleted =
+            ["get", "pod", "db-0", "-n", &namespace, "-o", "jsonpath={.metadata.deletionTimestamp}"];
+        assert_eq!(shared().kubectl(&deleted), "");
+    };
+    // What is asked about does not hold any more when it is answered.
+    evicts_not(&|| {
+        report(&namespace, "db-1", UNREADY);
+        ready("2");
+    });
+    report(&namespace, "db-1", RUNNING);
+    ready("3");
+    evicts_not(&|| {
+        let budget = json!({
+            "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": { "name": "db", "namespace": namespace },
+            "spec": { "minAvailable": 3, "selector": { "matchLabels": { "app": "db" } } },
+        });
+        shared().apply(&budget);
+    });
+    shared().kubectl(&["delete", "poddisruptionbudget", "db", "-n", &namespace]);
+    write_node(&node, 1, "True");
+    let outcome = plugin().run(&confirmed).expect(124);
+    assert!(outcome.stdout.contains("evicted"), "{outcome:?}");
+}
+
+/// The API removes a pod at once that has no grace, however it is deleted.
+#[test]
+fn a_grace_of_0_is_not_taken_for_a_grace() {
+    let (namespace, node) = (namespace(), living_node());
+    for name in ["kubectl", "evicted", "deleted"] {
+        let mut pod = pod(&namespace, name, &node);
+        pod["spec"]["terminationGracePeriodSeconds"] = 0.into();
+        shared().apply(&pod);
+    }
+    report(&namespace, "deleted", RUNNING);
+    // Two budgets: it cannot be evicted.
+    for name in ["a", "b"] {
+        shared().apply(&json!({
+            "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": { "name": name, "namespace": namespace },
+            "spec": { "minAvailable": 0, "selector": { "matchLabels": { "app": "deleted" } } },
+        }));
+    }
+    for name in ["a", "b"] {
+        let path = "jsonpath={.status.disruptionsAllowed}";
+        let allowed = || shared().kubectl(&["get", "pdb", name, "-n", &namespace, "-o", path]);
+        wait_for("the budget to count its pod", CONTROLLED, || allowed() == "1", allowed);
+    }
+    write_node(&node, 1, "True");
+    shared().kubectl(&["delete", "pod", "kubectl", "-n", &namespace, "--wait=false"]);
+    assert_eq!(uid(&namespace, "kubectl"), "");
+    for (name, how) in [("evicted", "evicted, it has 1s to end"), ("deleted", "deleted with its grace")] {
+        let args = ["force-delete", name, "-n", &namespace, "--safe", "--confirm", "--wait=1s"];
+        let outcome = plugin().run(&args).expect(124).says("its terminationGracePeriodSeconds is 0");
+        assert_eq!(outcome.stdout, format!("{namespace}/{name} {how}\n"));
+        let path = "jsonpath={.metadata.deletionGracePeriodSeconds}";
+        assert_eq!(shared().kubectl(&["get", "pod", name, "-n", &namespace, "-o", path]), "1");
+    }
+}
+
+/// Where the next one is started before the first has ended, however that is deleted.
+#[test]
+fn what_would_run_twice_is_left_to_its_controller() {
+    let (namespace, node) = (namespace(), living_node());
+    let shares = |node: &str| {
+        let mut spec = template(node);
+        spec["volumes"] = json!([{ "name": "d", "hostPath": { "path": "/d" } }]);
+        spec
+    };
+    let meta = |name: &str| json!({ "name": name, "namespace": namespace });
+    let mut runs = shares(&node);
+    runs["restartPolicy"] = "Never".into();
+    shared().apply(&json!({ "apiVersion": "v1", "kind": "List", "items": [
+        { "apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta("web"), "spec": {
+            "selector": { "matchLabels": { "app": "web" } },
+            "template": { "metadata": { "labels": { "app": "web" } }, "spec": shares(&node) } } },
+        { "apiVersion": "batch/v1", "kind": "Job", "metadata": meta("batch"), "spec": {
+            "template": { "metadata": { "labels": { "app": "batch" } }, "spec": runs } } },
+        { "apiVersion": "batch/v1", "kind": "CronJob", "metadata": meta("nightly"), "spec": {
+            "schedule": "0 0 1 1 *", "suspend": true, "concurrencyPolicy": "Forbid", "jobTemplate": { "spec": { "template": {
+                "spec": { "restartPolicy": "Never", "containers": [{ "name": "main", "image": "x" }] } } } } } },
+    ] }));
+    let path = "jsonpath={.metadata.uid}";
+    let cron = shared().kubectl(&["get", "cronjob", "nightly", "-n", &namespace, "-o", path]);
+    let mut alone = template(&node);
+    alone["restartPolicy"] = "Never".into();
+    let mut job = json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": meta("nightly-1"),
+        "spec": { "template": { "metadata": { "labels": { "app": "nightly" } }, "spec": alone } },
+    });
+    job["metadata"]["ownerReferences"] = json!([{ "apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "uid": cron, "controller": true }]);
+    shared().apply(&job);
+    for (app, told, first) in [
+        ("web", "there should be one of it only", "kubectl scale deployment/web"),
+        ("batch", "there should be one of it only", "kubectl patch job/batch"),
+        ("nightly", "the CronJob behind Job/nightly-1 is Forbid", "kubectl patch job/nightly-1"),
+    ] {
+        let label = format!("app={app}");
+        let path = "jsonpath={.items[*].metadata.name}";
+        let name = || shared().kubectl(&["get", "pods", "-n", &namespace, "-l", &label, "-o", path]);
+        wait_for("its pod", CONTROLLED, || !name().is_empty(), String::new);
+        write_node(&node, 1, "True");
+        let name = name();
+        let args = ["force-delete", &name, "-n", &namespace, "--safe", "--confirm"];
+        let outcome = plugin().run(&args).expect(6).says("risk of force-deleting it: critical").says(told);
+        let way = outcome.stderr.lines().find(|line| line.trim().starts_with(first));
+        let way = way.unwrap_or_else(|| panic!("{outcome:#?}")).trim().to_owned();
+        assert!(way.contains(&format!(" && kubectl wait --for=delete pod/{name} -n {namespace} ")), "{way}");
+        // What it begins and ends with; there is no kubelet that ends the pod.
+        let typed = |command: &str| {
+            let words: Vec<String> = command.split(' ').skip(1).map(|word| word.replace('\'', "")).collect();
+            shared().kubectl(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        };
+        typed(way.split(" && ").next().unwrap());
+        let terminating = || {
+            let path = "jsonpath={.items[*].metadata.deletionTimestamp}";
+            shared().kubectl(&["get", "pods", "-n", &namespace, "-l", &label, "-o", path])
+        };
+        wait_for("its controller to end it", CONTROLLED, || !terminating().is_empty(), String::new);
+        typed(way.split(" && ").last().unwrap());
+    }
+}
+
+/// Deleted as usual, and the next one is started at once.
+#[test]
+fn the_safe_way_on_a_silent_node_shows_the_replacement() {
+    let (namespace, node) = (namespace(), silent_node());
+    let name = owned_pod("ReplicaSet", &namespace, &node);
+    let outcome = plugin().run(&["force-delete", &name, "-n", &namespace, "--safe", "--confirm"]).expect(0);
+    let told = format!("{namespace}/{name} ends when {node} is back, replaced by {namespace}/set-");
+    assert!(outcome.stdout.contains(&told), "{outcome:?}");
+    assert_ne!(uid(&namespace, &name), "");
 }
 
 /// Three that are ready, of which two must be.
@@ -610,9 +803,8 @@ fn several_pods_together_keep_to_their_budget() {
         "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": { "name": "web", "namespace": namespace },
         "spec": { "minAvailable": 2, "selector": { "matchLabels": { "app": "web" } } },
     }));
-    let running = r#"{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}"#;
     for name in ["a", "b", "c"] {
-        shared().kubectl(&["patch", "pod", name, "-n", &namespace, "--subresource=status", "-p", running]);
+        report(&namespace, name, RUNNING);
     }
     let path = "jsonpath={.status.disruptionsAllowed}";
     let allowed = || shared().kubectl(&["get", "pdb", "web", "-n", &namespace, "-o", path]);

@@ -37,7 +37,8 @@ const READY_WITHIN: Duration = Duration::from_secs(90);
 
 /// Controllers that the tests need: what cleans up after them, and what acts on pods and nodes.
 pub const CONTROLLERS: &str = "namespace-controller,serviceaccount-controller,garbage-collector-controller,\
-    statefulset-controller,replicaset-controller,pod-garbage-collector-controller,\
+    statefulset-controller,replicaset-controller,deployment-controller,job-controller,\
+    pod-garbage-collector-controller,\
     node-lifecycle-controller,taint-eviction-controller,disruption-controller";
 
 /// Of which Kubernetes.

@@ -209,9 +209,9 @@ fn a_node_that_is_back_and_not_ready_is_taken_into_service_first() {
     assert_eq!(undo, format!("kubectl lease fence {a} --undo"));
     plugin().run(&["fence", &a, "--undo"]).expect(0);
     // Now it can be evicted: what hangs ends it when it goes on.
-    plugin()
-        .run(&["force-delete", "pod", &first.name, "-n", &stage.namespace, "--safe", "--confirm"])
-        .expect(0);
+    let evict =
+        ["force-delete", "pod", &first.name, "-n", &stage.namespace, "--safe", "--confirm", "--wait=1s"];
+    plugin().run(&evict).expect(124).says("is still there");
     thread::sleep(Duration::from_secs(25));
     assert_eq!(stage.pods("db")[0].uid, first.uid, "pod GC has not deleted it");
     stage.a().resume_runtime();
