@@ -25,14 +25,15 @@ sandbox-down: ## End the control plane of `make sandbox`
 	@$(CARGO) run --quiet --example sandbox -- down
 
 # More at once than there are cores: most of them wait, for leases to run out and leaders to change.
-test: ## All tests but those on real nodes
+test: ## All tests; those on real nodes where there can be any
 	@assets="$(ASSETS)" && oldest=$$(tests/control-plane/build oldest) && \
 	 KUBEBUILDER_ASSETS="$$assets" KUBEBUILDER_ASSETS_OLDEST="$$oldest" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-3} $(CARGO) test --locked --lib --bins --tests
+	@$(MAKE) --no-print-directory test-nodes
 
 generate: ## The files that are made from the help texts and the rules: completions, man pages, README, docs/risks.md
 	@GENERATE=overwrite $(CARGO) test --locked --test cli -- generated:: risks::
 
-test-nodes: ## The tests on real nodes, as root, with containerd, runc and a static busybox
+test-nodes: ## Only the tests on real nodes, as root, with containerd, runc and a static busybox
 	@$(NODES)
 	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" $(CARGO) test --locked --test nodes
 
