@@ -93,6 +93,13 @@ const SEEN: &[(Contact, Deletion, &str, &str, &str)] = &[
     (Contact::Heard, Deletion::NotBegun, "rolling, several", "shared", "a_batch_keeps_its_disruption_budget"),
     (Contact::Heard, Deletion::Begun, "alone", "shared", "a_sidecar_that_runs_on_is_waited_for"),
     (Contact::Heard, Deletion::Begun, "alone", "shared", "a_hook_that_hangs_is_waited_for"),
+    (
+        Contact::Heard,
+        Deletion::NotBegun,
+        "alone",
+        "shared",
+        "a_sidecar_counts_when_the_other_containers_have_ended",
+    ),
     (Contact::Heard, Deletion::Begun, "alone", "shared", "an_ephemeral_container_that_runs_on_is_waited_for"),
     (
         Contact::NotReady,
