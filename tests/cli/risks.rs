@@ -89,7 +89,7 @@ const SEEN: &[(Contact, Deletion, &str, &str, &str)] = &[
         "shared",
         "a_rolling_deployment_is_deleted_as_usual",
     ),
-    (Contact::Silent, Deletion::Begun, "rolling, several", "shared", "a_job_that_does_not_wait_is_forced"),
+    (Contact::Silent, Deletion::NotBegun, "rolling, several", "shared", "a_job_that_does_not_wait_is_forced"),
     (Contact::Heard, Deletion::NotBegun, "rolling, several", "shared", "a_batch_keeps_its_disruption_budget"),
     (Contact::Heard, Deletion::Begun, "alone", "shared", "a_sidecar_that_runs_on_is_waited_for"),
     (Contact::Heard, Deletion::Begun, "alone", "shared", "a_hook_that_hangs_is_waited_for"),
@@ -133,7 +133,6 @@ const ROWS: &[(Contact, Deletion)] = &[
     (Contact::Fenced, Deletion::NotBegun),
     (Contact::Back, Deletion::NotBegun),
     (Contact::Back, Deletion::Begun),
-    (Contact::Gone, Deletion::Begun),
 ];
 const BY: &str = "the_verdicts_on_real_nodes_are_those_of_the_table";
 

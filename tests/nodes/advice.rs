@@ -3,7 +3,7 @@
 
 use std::{process::Command, thread, time::Duration};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     harness::{User, disk},
@@ -71,6 +71,13 @@ pub fn run_that_stays(stage: &Stage, kind: Kind, app: &str) -> Seen {
     pod_spec_of(&mut manifest)["tolerations"] = json!([{ "operator": "Exists" }]);
     plane().apply(&manifest);
     stage.await_writer(app, &stage.names()[0])
+}
+
+/// Has pods stay on a node that is cut off, and none be given to it.
+fn tolerate_unreachable(manifest: &mut Value) {
+    let unreachable =
+        json!({ "key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "operator": "Exists" });
+    pod_spec_of(manifest)["tolerations"] = json!([unreachable]);
 }
 
 pub fn cut_off(stage: &mut Stage) {
@@ -249,10 +256,7 @@ fn a_rolling_deployment_is_deleted_as_usual() {
     let [a, b] = stage.names();
     let mut manifest = stage.manifest(Kind::Rolling, "web");
     manifest["spec"]["replicas"] = 2.into();
-    // They are not evicted, and none is given to a node that is cut off.
-    let unreachable =
-        json!({ "key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "operator": "Exists" });
-    pod_spec_of(&mut manifest)["tolerations"] = json!([unreachable]);
+    tolerate_unreachable(&mut manifest);
     plane().apply(&manifest);
     let first = stage.await_writer("web", &a);
     cut_off(&mut stage);
@@ -283,7 +287,7 @@ fn a_rolling_deployment_is_deleted_as_usual() {
     stage.assert_one_writer();
 }
 
-/// Its tracking finalizer does not keep the object: the Job takes it off.
+/// Its tracking finalizer does not keep the object: the Job takes it off when the pod is deleted.
 fn a_job_that_does_not_wait_is_forced() {
     let mut stage = Stage::new();
     let [a, b] = stage.names();
@@ -292,20 +296,20 @@ fn a_job_that_does_not_wait_is_forced() {
     manifest["spec"]["completions"] = 2.into();
     let script = &mut pod_spec_of(&mut manifest)["containers"][0]["command"][2];
     *script = script.as_str().unwrap().replace("/disk/$APP", "/disk/$APP-$POD_UID").into();
+    tolerate_unreachable(&mut manifest);
     plane().apply(&manifest);
     let first = stage.await_writer("batch", &a);
     cut_off(&mut stage);
-    stage.await_terminating("batch", &first.uid);
-    // The Job has not waited for its end.
-    stage.await_writer("batch", &b);
-    let outcome = force(&stage, &first).expect(0).says("risk of force-deleting it: low");
-    assert!(!outcome.stderr.contains("finalizers ("), "{outcome:#?}");
+    let object = get(&["pod", &first.name, "-n", &stage.namespace]);
+    assert_eq!(object["metadata"]["finalizers"], json!(["batch.kubernetes.io/job-tracking"]));
+    force(&stage, &first).expect(0).says("risk of force-deleting it: low");
     eventually(
         "the object is gone",
         SOON,
         || stage.pods("batch").iter().all(|pod| pod.uid != first.uid),
         || stage.describe(),
     );
+    stage.await_writer("batch", &b);
     stage.a().heal();
     stage.await_end_of(&first.uid);
     stage.assert_one_writer();

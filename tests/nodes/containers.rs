@@ -29,7 +29,8 @@ fn a_static_pod_ends_with_its_manifest() {
     let file = stage.a().run_static_pod(&manifest);
     let mirror = |stage: &Stage| stage.pods("agent").into_iter().next();
     let await_mirror = |stage: &Stage, what: &str, is: &dyn Fn(Option<Seen>) -> bool| {
-        eventually(what, SOON, || is(mirror(stage)), || stage.describe());
+        // A kubelet looks after a static pod each minute, or a minute and a half.
+        eventually(what, SOON * 3, || is(mirror(stage)), || stage.describe());
     };
     let await_writes = |stage: &Stage| {
         let since = disk::now();

@@ -63,7 +63,7 @@ fn main() -> std::process::ExitCode {
     let mut arguments = Arguments::from_args();
     // Each has a pair of nodes, and mostly waits.
     let threads = std::env::var("RUST_TEST_THREADS").ok().and_then(|count| count.parse().ok());
-    arguments.test_threads = arguments.test_threads.or(threads).or(Some(3));
+    arguments.test_threads = arguments.test_threads.or(threads).or(Some(4));
 
     let missing = nodes::missing();
     let required = std::env::var_os("CI").is_some()
@@ -96,12 +96,12 @@ fn main() -> std::process::ExitCode {
     let modules = [
         // The longest first: nothing is worse for the whole than a long one at the end.
         table::TESTS,
-        guardian::TESTS,
-        failures::TESTS,
-        partition::TESTS,
-        watch::TESTS,
-        advice::TESTS,
         containers::TESTS,
+        advice::TESTS,
+        failures::TESTS,
+        watch::TESTS,
+        partition::TESTS,
+        guardian::TESTS,
     ];
     let on_nodes = modules.concat();
     let on_nodes = on_nodes.iter().map(|test| trial(test, missing.clone()).with_ignored_flag(left_out));
