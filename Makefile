@@ -55,6 +55,7 @@ lint: ## Formatting, clippy, and whether the patches of test-mutations still app
 	@$(CARGO) fmt --check
 	@tests/mutations/run --check
 	@$(CARGO) clippy --locked --all-targets -- -D warnings
+	@$(CARGO) clippy --locked --test nodes -- -D warnings
 
 # For another target than this machine's own: make release TARGET=x86_64-unknown-linux-musl
 release: ## The archive for this machine and krew's manifest for it, in dist/, and how to install them

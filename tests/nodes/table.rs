@@ -60,9 +60,9 @@ fn compare(node: &str, pod: &Value, risk: &str) -> Option<(&'static str, &'stati
 
 /// What is said of the pods on a node if it is in this state. What has finished, or has not begun to run,
 /// is not in the table.
-fn look(stage: &Stage, node: &str, state: &str) -> BTreeSet<(&'static str, &'static str)> {
+fn look(stage: &Stage, node: &str, contact: &str) -> BTreeSet<(&'static str, &'static str)> {
     let mut seen = BTreeSet::new();
-    if state == "heard" {
+    if contact == "heard" {
         let pods = get(&["pods", "-n", &stage.namespace]);
         let said = plugin().run(&["force-delete", "-l", "app", "-n", &stage.namespace, "--dry-run=client"]);
         let said = said.expect(0).stderr;
@@ -73,33 +73,33 @@ fn look(stage: &Stage, node: &str, state: &str) -> BTreeSet<(&'static str, &'sta
                 pod["metadata"]["name"].as_str().unwrap()
             );
             let risk = said.lines().find_map(|line| line.strip_prefix(&title));
-            seen.extend(risk.and_then(|risk| compare(state, pod, risk)));
+            seen.extend(risk.and_then(|risk| compare(contact, pod, risk)));
         }
         return seen;
     }
     let said = plugin().run(&["partitions", node, "-o", "json"]).stdout;
     let Ok(said) = serde_json::from_str::<Value>(&said) else { return seen };
-    if said["state"] != state {
+    if said["state"] != contact {
         return seen;
     }
     for stranded in said["pods"].as_array().unwrap() {
         if stranded["namespace"] == stage.namespace {
-            seen.extend(compare(state, &stranded["pod"], stranded["risk"].as_str().unwrap()));
+            seen.extend(compare(contact, &stranded["pod"], stranded["risk"].as_str().unwrap()));
         }
     }
     seen
 }
 
 /// Waits until pods of every owner are seen in each of these rows.
-fn see(stage: &Stage, state: &str, deletions: &[&'static str]) {
+fn see(stage: &Stage, contact: &str, deletions: &[&'static str]) {
     let node = &stage.names()[0];
     let wanted = || {
-        let seen = look(stage, node, state);
+        let seen = look(stage, node, contact);
         deletions.iter().all(|deletion| OWNERS.iter().all(|(owner, _)| seen.contains(&(*owner, *deletion))))
     };
-    eventually(&format!("{state}: {deletions:?}"), SOON * 2, wanted, || {
+    eventually(&format!("{contact}: {deletions:?}"), SOON * 2, wanted, || {
         let shown = plugin().run(&["partitions", node]).stdout;
-        format!("{:?}\n{shown}\n{}", look(stage, node, state), stage.describe())
+        format!("{:?}\n{shown}\n{}", look(stage, node, contact), stage.describe())
     });
 }
 
