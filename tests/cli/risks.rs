@@ -135,11 +135,13 @@ const ROWS: &[(Contact, Deletion)] = &[
     (Contact::Back, Deletion::Begun),
 ];
 const BY: &str = "the_verdicts_on_real_nodes_are_those_of_the_table";
+const GONE: &str = "the_verdicts_where_a_node_is_gone_are_those_of_the_table";
 
 /// All that was seen, cell by cell.
 fn seen() -> Vec<(Contact, Deletion, &'static str, &'static str, &'static str)> {
     let rows = ROWS.iter().flat_map(|row| OWNERS.map(|owner| (row.0, row.1, owner, "shared", BY)));
-    SEEN.iter().copied().chain(rows).collect()
+    let gone = OWNERS.map(|owner| (Contact::Gone, Deletion::NotBegun, owner, "shared", GONE));
+    SEEN.iter().copied().chain(rows).chain(gone).collect()
 }
 
 fn facts(contact: Contact, deletion: Deletion, owner: &str, storage: &str) -> Facts {

@@ -2,17 +2,21 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
+    fs, thread,
+    time::Duration,
 };
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::stage::{
-    Kind, SOON, Stage, await_ready, eventually, get, ignore_term, plane, plugin, pod_spec_of,
+    Kind, SOON, Stage, await_contact, await_ready, eventually, get, ignore_term, plane, plugin, pod_spec_of,
 };
 
-crate::tests![the_verdicts_on_real_nodes_are_those_of_the_table];
+crate::tests![
+    the_verdicts_on_real_nodes_are_those_of_the_table,
+    the_verdicts_where_a_node_is_gone_are_those_of_the_table,
+];
 
 /// The columns of the table, and what begins the name of a workload that is meant by it.
 const OWNERS: [(&str, &str); 4] =
@@ -124,6 +128,19 @@ fn workloads(stage: &Stage, set: &str, grace_seconds: u32) -> Vec<Value> {
     OWNERS.iter().map(of).collect()
 }
 
+/// Runs sets of workloads, each with its own grace period.
+fn run_all(stage: &Stage, sets: &[(&str, u32)]) {
+    let items: Vec<Value> = sets.iter().flat_map(|(set, grace)| workloads(stage, set, *grace)).collect();
+    plane().apply(&json!({ "apiVersion": "v1", "kind": "List", "items": items }));
+    let running = || {
+        let pods = get(&["pods", "-n", &stage.namespace, "--field-selector=status.phase=Running"]);
+        pods["items"].as_array().unwrap().len()
+    };
+    // One of each, and two of those that are several.
+    let pods = sets.len() * (OWNERS.len() + 1);
+    eventually("all run", SOON * 2, || running() == pods, || stage.describe());
+}
+
 /// Deletes the pods of a set.
 fn delete(stage: &Stage, set: &str) {
     let apps: Vec<String> = OWNERS.iter().map(|(_, short)| format!("{short}-{set}")).collect();
@@ -134,14 +151,7 @@ fn delete(stage: &Stage, set: &str) {
 fn the_verdicts_on_real_nodes_are_those_of_the_table() {
     let mut stage = Stage::new();
     let [a, _] = stage.names();
-    let items =
-        [("kept", 600), ("begun", 600), ("stuck", 1)].map(|(set, grace)| workloads(&stage, set, grace));
-    plane().apply(&json!({ "apiVersion": "v1", "kind": "List", "items": items.concat() }));
-    let running = || {
-        let pods = get(&["pods", "-n", &stage.namespace, "--field-selector=status.phase=Running"]);
-        pods["items"].as_array().unwrap().len()
-    };
-    eventually("all run", SOON * 2, || running() == 3 * 5, || stage.describe());
+    run_all(&stage, &[("kept", 600), ("begun", 600), ("stuck", 1)]);
 
     see(&stage, "heard", &[KEPT]);
     delete(&stage, "begun");
@@ -162,4 +172,17 @@ fn the_verdicts_on_real_nodes_are_those_of_the_table() {
     see(&stage, "back", &[BEGUN]);
     // Else what does not want to end is there for ten minutes.
     stage.a().crash();
+}
+
+/// A machine that is off, and whose node object was deleted.
+fn the_verdicts_where_a_node_is_gone_are_those_of_the_table() {
+    let mut stage = Stage::new();
+    let [a, _] = stage.names();
+    run_all(&stage, &[("kept", 600)]);
+    stage.a().crash();
+    await_contact(&a, "silent");
+    // After a minute the heartbeat of a node that does not exist is believed to be old.
+    thread::sleep(Duration::from_secs(40));
+    plane().kubectl(&["delete", "node", &a, "--cascade=orphan"]);
+    see(&stage, "gone", &[KEPT]);
 }
