@@ -25,14 +25,15 @@ sandbox-down: ## End the control plane of `make sandbox`
 	@$(CARGO) run --quiet --example sandbox -- down
 
 # More at once than there are cores: most of them wait, for leases to run out and leaders to change.
-test: ## All tests but those on real nodes
+test: ## All tests; those on real nodes where there can be any
 	@assets="$(ASSETS)" && oldest=$$(tests/control-plane/build oldest) && \
 	 KUBEBUILDER_ASSETS="$$assets" KUBEBUILDER_ASSETS_OLDEST="$$oldest" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-3} $(CARGO) test --locked --lib --bins --tests
+	@$(MAKE) --no-print-directory test-nodes
 
 generate: ## The files that are made from the help texts and the rules: completions, man pages, README, docs/risks.md
 	@GENERATE=overwrite $(CARGO) test --locked --test cli -- generated:: risks::
 
-test-nodes: ## The tests on real nodes, as root, with containerd, runc and a static busybox
+test-nodes: ## Only the tests on real nodes, as root, with containerd, runc and a static busybox
 	@$(NODES)
 	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" $(CARGO) test --locked --test nodes
 
@@ -54,6 +55,7 @@ lint: ## Formatting, clippy, and whether the patches of test-mutations still app
 	@$(CARGO) fmt --check
 	@tests/mutations/run --check
 	@$(CARGO) clippy --locked --all-targets -- -D warnings
+	@$(CARGO) clippy --locked --test nodes -- -D warnings
 
 # For another target than this machine's own: make release TARGET=x86_64-unknown-linux-musl
 release: ## The archive for this machine and krew's manifest for it, in dist/, and how to install them

@@ -167,6 +167,13 @@ impl Disk {
         self.files().iter().flat_map(of).collect()
     }
 
+    /// How many pods wrote at least, of all files, at every moment between two times.
+    pub fn fewest_writers(&self, from: u64, to: u64) -> usize {
+        let all: Vec<Writer> = self.files().iter().flat_map(|file| writers(&self.lines(file))).collect();
+        let at = |time| all.iter().filter(|writer| (writer.from..=writer.to + PAUSE).contains(&time)).count();
+        (from..to).step_by(10).map(at).min().unwrap_or_default()
+    }
+
     /// Who wrote to each file, and when: for the message of a test that fails.
     pub fn describe(&self) -> String {
         let of = |file: &String| {

@@ -559,9 +559,27 @@ state = "/run/containerd"
         self.kubelet.start();
     }
 
-    /// Where the kubelet looks for static pods.
+    /// Where the kubelet looks for manifests of static pods.
     pub fn manifests(&self) -> PathBuf {
         self.folder.join("disk/manifests")
+    }
+
+    /// Has the kubelet run a static pod; what it reads is whole at once. Gives its file.
+    pub fn run_static_pod(&self, manifest: &serde_json::Value) -> PathBuf {
+        let name = manifest["metadata"]["name"].as_str().unwrap();
+        let file = self.manifests().join(format!("{name}.json"));
+        // The kubelet leaves files alone whose names begin with a dot.
+        let unfinished = self.manifests().join(format!(".{name}"));
+        fs::write(&unfinished, manifest.to_string()).unwrap();
+        fs::rename(unfinished, &file).unwrap();
+        file
+    }
+
+    /// Takes the manifests of all static pods away.
+    pub fn remove_static_pods(&self) {
+        for entry in fs::read_dir(self.manifests()).unwrap() {
+            fs::remove_file(entry.unwrap().path()).unwrap();
+        }
     }
 
     /// The end of what the kubelet, containerd and the relay have said.

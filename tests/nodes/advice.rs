@@ -3,11 +3,11 @@
 
 use std::{process::Command, thread, time::Duration};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     harness::{User, disk},
-    plugin::Outcome,
+    plugin::{Outcome, Plugin},
     stage::{
         Kind, SOON, Seen, Stage, await_contact, await_ready, eventually, get, ignore_term, plane, plugin,
         pod_spec_of,
@@ -25,33 +25,36 @@ crate::tests![
     a_node_that_is_back_and_not_ready_is_taken_into_service_first,
     a_node_object_that_was_deleted_is_created_again,
     a_rolling_deployment_is_deleted_as_usual,
+    a_job_that_does_not_wait_is_forced,
+    a_user_who_may_not_see_nodes_deletes_with_its_grace,
+    a_batch_keeps_its_disruption_budget,
 ];
 
 /// Says yes to force-deleting a pod.
-fn force(stage: &Stage, pod: &Seen) -> Outcome {
+pub fn force(stage: &Stage, pod: &Seen) -> Outcome {
     plugin().run(&["force-delete", "pod", &pod.name, "-n", &stage.namespace, "--confirm"])
 }
 
 /// What is refused because two would run.
-fn refused(outcome: Outcome) -> Outcome {
+pub fn refused(outcome: Outcome) -> Outcome {
     outcome.expect(6).says("risk of force-deleting it: critical")
 }
 
 /// Takes the way without force.
-fn safely(stage: &Stage, pod: &Seen) -> Outcome {
+pub fn safely(stage: &Stage, pod: &Seen) -> Outcome {
     let args = ["force-delete", "pod", &pod.name, "-n", &stage.namespace, "--safe", "--confirm", "--wait=1m"];
     plugin().run(&args)
 }
 
 /// The command that is printed below the first way whose text has these words.
-fn command(outcome: &Outcome, words: &str) -> String {
+pub fn command(outcome: &Outcome, words: &str) -> String {
     let mut lines = outcome.stderr.lines().skip_while(|line| !line.contains(words));
     let found = lines.nth(1).map(|line| line.trim().to_owned());
     found.unwrap_or_else(|| panic!("nothing to type for '{words}' in {outcome:#?}"))
 }
 
 /// Types a command as it was printed.
-fn types(command: &str) -> String {
+pub fn types(command: &str) -> String {
     let out = Command::new("sh")
         .args(["-c", command])
         .env("KUBECONFIG", plane().kubeconfig(User::Admin, 0))
@@ -63,14 +66,21 @@ fn types(command: &str) -> String {
 }
 
 /// Applies a workload whose pods stay on a node whatever its taints, and waits until it writes on the first.
-fn run_that_stays(stage: &Stage, kind: Kind, app: &str) -> Seen {
+pub fn run_that_stays(stage: &Stage, kind: Kind, app: &str) -> Seen {
     let mut manifest = stage.manifest(kind, app);
     pod_spec_of(&mut manifest)["tolerations"] = json!([{ "operator": "Exists" }]);
     plane().apply(&manifest);
     stage.await_writer(app, &stage.names()[0])
 }
 
-fn cut_off(stage: &mut Stage) {
+/// Has pods stay on a node that is cut off, and none be given to it.
+fn tolerate_unreachable(manifest: &mut Value) {
+    let unreachable =
+        json!({ "key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "operator": "Exists" });
+    pod_spec_of(manifest)["tolerations"] = json!([unreachable]);
+}
+
+pub fn cut_off(stage: &mut Stage) {
     let [a, _] = stage.names();
     stage.a().partition();
     stage.await_unreachable(&a);
@@ -246,10 +256,7 @@ fn a_rolling_deployment_is_deleted_as_usual() {
     let [a, b] = stage.names();
     let mut manifest = stage.manifest(Kind::Rolling, "web");
     manifest["spec"]["replicas"] = 2.into();
-    // They are not evicted, and none is given to a node that is cut off.
-    let unreachable =
-        json!({ "key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "operator": "Exists" });
-    pod_spec_of(&mut manifest)["tolerations"] = json!([unreachable]);
+    tolerate_unreachable(&mut manifest);
     plane().apply(&manifest);
     let first = stage.await_writer("web", &a);
     cut_off(&mut stage);
@@ -278,4 +285,102 @@ fn a_rolling_deployment_is_deleted_as_usual() {
         || stage.describe(),
     );
     stage.assert_one_writer();
+}
+
+/// Its tracking finalizer does not keep the object: the Job takes it off when the pod is deleted.
+fn a_job_that_does_not_wait_is_forced() {
+    let mut stage = Stage::new();
+    let [a, b] = stage.names();
+    let mut manifest = stage.manifest(Kind::Job, "batch");
+    manifest["spec"]["parallelism"] = 2.into();
+    manifest["spec"]["completions"] = 2.into();
+    let script = &mut pod_spec_of(&mut manifest)["containers"][0]["command"][2];
+    *script = script.as_str().unwrap().replace("/disk/$APP", "/disk/$APP-$POD_UID").into();
+    tolerate_unreachable(&mut manifest);
+    plane().apply(&manifest);
+    let first = stage.await_writer("batch", &a);
+    cut_off(&mut stage);
+    let object = get(&["pod", &first.name, "-n", &stage.namespace]);
+    assert_eq!(object["metadata"]["finalizers"], json!(["batch.kubernetes.io/job-tracking"]));
+    force(&stage, &first).expect(0).says("risk of force-deleting it: low");
+    eventually(
+        "the object is gone",
+        SOON,
+        || stage.pods("batch").iter().all(|pod| pod.uid != first.uid),
+        || stage.describe(),
+    );
+    stage.await_writer("batch", &b);
+    stage.a().heal();
+    stage.await_end_of(&first.uid);
+    stage.assert_one_writer();
+}
+
+/// A deletion with its grace waits for the kubelet, wherever that is.
+fn a_user_who_may_not_see_nodes_deletes_with_its_grace() {
+    let mut stage = Stage::new();
+    let [a, _] = stage.names();
+    let user = User::Nobody;
+    stage.kubectl(&["create", "role", "deletes", "--verb=get,list,watch,delete", "--resource=pods"]);
+    stage.kubectl(&[
+        "create",
+        "rolebinding",
+        "deletes",
+        "--role=deletes",
+        &format!("--user={}", user.name()),
+    ]);
+    let first = run_that_stays(&stage, Kind::StatefulSet, "db");
+    cut_off(&mut stage);
+    let safely = ["force-delete", "pod", "db-0", "-n", &stage.namespace, "--safe", "--confirm", "--wait=5s"];
+    Plugin::new(plane().kubeconfig(user, 0))
+        .run(&safely)
+        .expect(124)
+        .says(&format!("whether {a} is alive is not known"))
+        .says("1. delete it as usual, with its grace");
+    assert_eq!(stage.pods("db"), [Seen { terminating: true, ..first.clone() }]);
+    stage.a().heal();
+    stage.await_other_writer("db", &first.uid);
+    stage.assert_one_writer();
+}
+
+/// What each pod alone may do, all of them together may not.
+fn a_batch_keeps_its_disruption_budget() {
+    let stage = Stage::new();
+    let mut manifest = stage.manifest(Kind::Rolling, "web");
+    manifest["spec"]["replicas"] = 3.into();
+    plane().apply(&manifest);
+    stage.kubectl(&["create", "poddisruptionbudget", "web", "--selector=app=web", "--min-available=2"]);
+    let budget = || get(&["poddisruptionbudget", "web", "-n", &stage.namespace])["status"].clone();
+    let allows_one = || {
+        let budget = budget();
+        budget["disruptionsAllowed"] == 1 && budget["currentHealthy"] == 3
+    };
+    let await_budget = || {
+        eventually("the budget allows one", SOON, allows_one, || {
+            format!("{:#}\n{}", budget(), stage.describe())
+        })
+    };
+    await_budget();
+    let all = stage.pods("web");
+    let began = disk::now();
+    let batch = ["force-delete", "-l", "app=web", "-n", &stage.namespace, "--confirm"];
+    let outcome = plugin().run(&batch).expect(6).says("the disruption budget web allows no more disruptions");
+    for risk in ["medium", "high"] {
+        assert!(outcome.stderr.contains(&format!("risk of force-deleting it: {risk}")), "{outcome:#?}");
+    }
+    assert_eq!(stage.pods("web"), all, "none of them was deleted");
+
+    // One after the other, as it is advised.
+    for pod in &all {
+        await_budget();
+        plugin().run(&["force-delete", &pod.name, "-n", &stage.namespace, "--safe", "--confirm"]).expect(0);
+        eventually(
+            "it is gone",
+            SOON,
+            || stage.pods("web").iter().all(|left| left.uid != pod.uid),
+            || stage.describe(),
+        );
+    }
+    await_budget();
+    let fewest = stage.disk.fewest_writers(began, disk::now());
+    assert!(fewest >= 2, "{fewest} at once\n{}", stage.describe());
 }

@@ -4,14 +4,15 @@ use std::{thread, time::Duration};
 
 use crate::{
     harness::disk,
-    stage::{Kind, SOON, Stage, condition, eventually, get, plane},
+    stage::{Kind, SOON, Stage, condition, eventually, get, plane, plugin},
+    watch::watch,
 };
 
 crate::tests![
     every_kind_of_workload_writes_and_is_deleted_in_order,
     a_partitioned_node_runs_on_and_a_frozen_one_does_not,
     a_crashed_node_has_no_process_and_starts_its_pods_again,
-    a_node_whose_runtime_hangs_heartbeats_and_is_not_ready,
+    a_node_whose_runtime_hangs_heartbeats_and_is_shown_as_not_ready,
 ];
 
 /// When a node last renewed its lease, which a new one may not have yet.
@@ -107,10 +108,11 @@ fn status(process: u32) -> Option<String> {
     std::fs::read_to_string(format!("/proc/{process}/status")).ok()
 }
 
-fn a_node_whose_runtime_hangs_heartbeats_and_is_not_ready() {
+fn a_node_whose_runtime_hangs_heartbeats_and_is_shown_as_not_ready() {
     let mut stage = Stage::new();
     let [a, _] = stage.names();
     let pod = stage.run(Kind::StatefulSet, "web");
+    let watching = watch(&a);
     stage.a().hang_runtime();
     let ready = || condition(&get(&["node", &a]), "Ready");
     eventually("not ready", SOON * 2, || ready() == "False", || stage.describe());
@@ -118,6 +120,14 @@ fn a_node_whose_runtime_hangs_heartbeats_and_is_not_ready() {
     thread::sleep(Duration::from_secs(8));
     assert_ne!(renewed(&a), before);
     assert!(has_written(&stage, "web-0", &pod.uid, since));
+    watching.until("it is told", SOON, |told| told.contains(&format!("{a}   notready   ")));
+    for command in [&["partitions", "--exit-code"][..], &["partitions", &a, "--exit-code"]] {
+        let outcome = plugin().run(command).expect(4);
+        let stranded = [&*a, "notready", &format!("{}/web-0", stage.namespace), "critical"];
+        let shown = |row: &Vec<&str>| stranded.iter().all(|word| row.contains(word));
+        assert!(outcome.rows().iter().any(shown), "{stranded:?} are not in a line of {outcome:#?}");
+    }
     stage.a().resume_runtime();
     eventually("ready", SOON, || ready() == "True", || stage.describe());
+    watching.until("it is heard", SOON, |told| told.contains(&format!("{a}   heard   was notready")));
 }

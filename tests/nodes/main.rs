@@ -22,6 +22,8 @@ mod advice;
 #[cfg(target_os = "linux")]
 mod checker;
 #[cfg(target_os = "linux")]
+mod containers;
+#[cfg(target_os = "linux")]
 mod failures;
 #[cfg(target_os = "linux")]
 mod guardian;
@@ -29,6 +31,10 @@ mod guardian;
 mod partition;
 #[cfg(target_os = "linux")]
 mod stage;
+#[cfg(target_os = "linux")]
+mod table;
+#[cfg(target_os = "linux")]
+mod watch;
 
 /// A test, by the name of its function.
 #[cfg(target_os = "linux")]
@@ -57,7 +63,7 @@ fn main() -> std::process::ExitCode {
     let mut arguments = Arguments::from_args();
     // Each has a pair of nodes, and mostly waits.
     let threads = std::env::var("RUST_TEST_THREADS").ok().and_then(|count| count.parse().ok());
-    arguments.test_threads = arguments.test_threads.or(threads).or(Some(3));
+    arguments.test_threads = arguments.test_threads.or(threads).or(Some(4));
 
     let missing = nodes::missing();
     let required = std::env::var_os("CI").is_some()
@@ -87,7 +93,17 @@ fn main() -> std::process::ExitCode {
     };
     let left_out = missing.is_some() && !required;
     let plain = checker::TESTS.iter().map(|test| trial(test, None));
-    let on_nodes = [guardian::TESTS, failures::TESTS, partition::TESTS, advice::TESTS].concat();
+    let modules = [
+        // The longest first: nothing is worse for the whole than a long one at the end.
+        table::TESTS,
+        containers::TESTS,
+        advice::TESTS,
+        failures::TESTS,
+        watch::TESTS,
+        partition::TESTS,
+        guardian::TESTS,
+    ];
+    let on_nodes = modules.concat();
     let on_nodes = on_nodes.iter().map(|test| trial(test, missing.clone()).with_ignored_flag(left_out));
     let trials = plain.chain(on_nodes).collect();
     libtest_mimic::run(&arguments, trials).exit_code()

@@ -465,6 +465,10 @@ impl Drop for Stage {
             .env("KUBECONFIG", plane().kubeconfig(User::Admin, 0))
             .stdout(Stdio::null())
             .status();
-        FREE.lock().unwrap().extend(self.pair.take());
+        let pair = self.pair.take().unwrap();
+        for node in [&pair.a, &pair.b] {
+            node.remove_static_pods();
+        }
+        FREE.lock().unwrap().push(pair);
     }
 }
