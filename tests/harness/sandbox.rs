@@ -134,15 +134,15 @@ fn run(nodes: usize) -> ! {
     let plane = ControlPlane::start_in(&folder(), &shape);
     plane.kubectl(&["apply", "-f", concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guard.yaml")]);
     plane.apply(&objects(nodes));
-    let mut machines = Machines::start(&plane, &real(nodes));
+    let mut machines = (nodes > 0).then(|| Machines::start(&plane, &real(nodes)));
     fs::write(folder().join("ready"), plane.assets.display().to_string()).unwrap();
     loop {
-        if nodes == 0 {
-            beat(&plane);
-            std::thread::sleep(BEAT);
-        } else {
+        if let Some(machines) = &mut machines {
             machines.heed_power();
             std::thread::sleep(LOOK);
+        } else {
+            beat(&plane);
+            std::thread::sleep(BEAT);
         }
     }
 }
@@ -269,7 +269,7 @@ fn up(nodes: usize) -> ExitCode {
     println!("  export KUBECONFIG={}", kubeconfig(User::Admin));
     println!("  export PATH={assets}:{}:$PATH", folder.with_file_name("release").display());
     println!();
-    println!("As somebody without rights:  --kubeconfig {}", kubeconfig(User::Nobody));
+    println!("Without any permission:      --kubeconfig {}", kubeconfig(User::Nobody));
     println!("Kill an apiserver:           kill -9 $(cat {}/cp-3/pid)", folder.display());
     println!("Start it again:              {}/cp-3/run >/dev/null 2>&1 &", folder.display());
     if nodes > 0 {
