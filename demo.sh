@@ -14,7 +14,7 @@ show() { printf '$ %s\n' "$*"; "$@"; }
 # As show, of a command that refuses.
 refused() { show "$@" </dev/null || printf '(exit code %s)\n' "$?"; }
 # For a look at what was printed.
-pause() { sleep 2; }
+pause() { sleep 3; }
 
 nodes=2
 if ! missing=$("$sandbox" missing); then
@@ -124,7 +124,7 @@ commands() {
 
 # Without kubelets: the pod is an object only.
 stranded() {
-  title "A StatefulSet's pod is stranded on a node without heartbeats. Is it safe to force-delete it?"
+  title "A StatefulSet's pod is on a node without heartbeats. Force-delete it?"
   kubectl create -f - >/dev/null <<'MANIFEST'
 {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": {"replicas": 1,
  "selector": {"matchLabels": {"app": "db"}}, "template": {"metadata": {"labels": {"app": "db"}},
@@ -140,7 +140,7 @@ MANIFEST
 }
 
 partition() {
-  title "Two StatefulSets on a real node: each pod writes to a file of its own on a shared disk"
+  title "Two StatefulSets on node-1, each writing to its own file of a shared disk:"
   for name in orders payments; do
     sed "s/: db\$/: $name/" "$folder/example.yaml" | kubectl apply -f - >/dev/null
   done
@@ -156,7 +156,8 @@ partition() {
   show kubectl delete pod orders-0 --force --grace-period=0
   await 90 writes orders-0 node-2
   pause
-  show tail -n 6 "$folder/disk/orders-0"
+  show tail -n 6 target/sandbox/disk/orders-0
+  pause
 
   title "payments, by kubectl lease: refused, with what is safe instead"
   refused kubectl lease force-delete pod payments-0 --confirm

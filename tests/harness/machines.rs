@@ -3,6 +3,8 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use crate::harness::{
@@ -44,11 +46,12 @@ impl Machines {
             node.start();
             fs::write(power(node), "on\n").unwrap();
         }
-        for wait in ["--for=create", "--for=condition=Ready"] {
-            let names = names.iter().map(|name| format!("node/{name}"));
-            let args: Vec<_> =
-                ["wait", wait, "--timeout=180s"].into_iter().map(str::to_owned).chain(names).collect();
-            plane.kubectl(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        for name in names {
+            // `kubectl wait --for=create` of several fails unless all are there.
+            while plane.kubectl(&["get", "node", name, "--ignore-not-found", "-o", "name"]).is_empty() {
+                thread::sleep(Duration::from_millis(300));
+            }
+            plane.kubectl(&["wait", "--for=condition=Ready", "--timeout=180s", "node", name]);
         }
         let shared = disk_folder(&plane.folder);
         fs::create_dir_all(&shared).unwrap();
