@@ -4,22 +4,31 @@ CARGO ?= cargo
 # Builds the control plane where it is missing, and says so; prints where it is.
 ASSETS = $$(tests/control-plane/build)
 # What real nodes need beside it, where there can be any; the tests say what is missing.
-NODES = if [ "$$(id -u)" = 0 ] && command -v containerd >/dev/null && command -v go >/dev/null; then \
+NODE_ASSETS = if [ "$$(id -u)" = 0 ] && command -v containerd >/dev/null && command -v runc >/dev/null && \
+	  command -v busybox >/dev/null && command -v go >/dev/null; then \
 	  tests/control-plane/build kubelet >/dev/null && tests/control-plane/build kube-scheduler >/dev/null; fi
 
-.PHONY: help generate demo sandbox sandbox-down test test-nodes test-offline test-long test-mutations bench lint release release-all clean
+.PHONY: help generate demo demo-rust demo-go sandbox sandbox-down test test-nodes test-offline test-long test-mutations bench lint release release-all clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
 
-demo: ## Start a throw-away control plane and show the plugin at work on it
-	@$(CARGO) build --release --bin kubectl-lease
-	@$(CARGO) build --example sandbox
+demo: ## Start a throw-away control plane and nodes, and show the plugin at work on them
+	@$(MAKE) --no-print-directory --jobs=2 demo-rust demo-go
 	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" ./demo.sh
 
-sandbox: ## Start a control plane to play with, and leave it running
+# Both at once, line by line on the same terminal.
+demo-rust:
+	@CARGO_TERM_PROGRESS_WHEN=never $(CARGO) build --release --bin kubectl-lease
+	@CARGO_TERM_PROGRESS_WHEN=never $(CARGO) build --example sandbox
+demo-go: export TERM = dumb
+demo-go:
+	@tests/control-plane/build >/dev/null
+	@$(NODE_ASSETS)
+
+sandbox: ## Start a control plane to play with, and leave it running; NODES=2 adds two real nodes
 	@$(CARGO) build --release --bin kubectl-lease
-	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" $(CARGO) run --quiet --example sandbox -- up
+	@$(CARGO) run --quiet --example sandbox -- up $(NODES)
 
 sandbox-down: ## End the control plane of `make sandbox`
 	@$(CARGO) run --quiet --example sandbox -- down
@@ -34,7 +43,7 @@ generate: ## The files that are made from the help texts and the rules: completi
 	@GENERATE=overwrite $(CARGO) test --locked --test cli -- generated:: risks::
 
 test-nodes: ## Only the tests on real nodes, as root, with containerd, runc and a static busybox
-	@$(NODES)
+	@$(NODE_ASSETS)
 	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" $(CARGO) test --locked --test nodes
 
 test-offline: ## The tests that need no control plane

@@ -21,6 +21,18 @@ const PAUSE: u64 = 150;
 /// A line is written a moment after its time was read.
 const TOLERANCE: u64 = 5;
 
+/// Columns of `side_by_side` are so far apart.
+const GAP: usize = 3;
+
+/// What a pod does that writes to a file, named as a shell would, until it is told to end. Its uid and node
+/// are in its environment.
+pub fn script(file: &str) -> String {
+    format!(
+        "trap 'exit 0' TERM; while :; do read now rest </proc/uptime; \
+         echo \"$now $POD_UID $NODE_NAME\" >>\"/disk/{file}\"; sleep {PERIOD}; done"
+    )
+}
+
 /// One line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
@@ -132,6 +144,55 @@ pub fn overlaps(lines: &[Line]) -> Vec<Overlap> {
     }
     found.sort_by_key(|overlap| (overlap.from, overlap.to));
     found
+}
+
+/// For how many seconds two pods or more wrote to this file at once, if they did.
+pub fn at_once(lines: &[Line]) -> Option<f64> {
+    let overlaps = overlaps(lines);
+    let (mut sum, mut counted) = (0, 0);
+    for overlap in &overlaps {
+        sum += overlap.to.saturating_sub(overlap.from.max(counted));
+        counted = counted.max(overlap.to);
+    }
+    (!overlaps.is_empty()).then(|| seconds(sum))
+}
+
+/// Which pods wrote to some files, a column for each: a row is for as many seconds as that did not change.
+/// `+` is between pods that wrote at once.
+pub fn side_by_side(files: &[(String, Vec<Line>)]) -> String {
+    let columns: Vec<_> = files.iter().map(|(_, lines)| (writers(lines), overlaps(lines))).collect();
+    let all = || columns.iter().flat_map(|(writers, _)| writers);
+    let Some(begin) = all().map(|writer| writer.from).min() else { return String::new() };
+    let end = all().map(|writer| writer.to).max().unwrap_or(begin);
+    let cells = |second: u64| -> Vec<String> {
+        let start = begin + second * 100;
+        let within = |from: u64, to: u64| from < start + 100 && to >= start;
+        let cell = |(writers, overlaps): &(Vec<Writer>, Vec<Overlap>)| {
+            let wrote = writers.iter().filter(|writer| within(writer.from, writer.to));
+            let mut names: Vec<_> = wrote
+                .map(|writer| format!("{} on {}", &writer.uid[..writer.uid.len().min(8)], writer.node))
+                .collect();
+            names.dedup();
+            let doubled = overlaps.iter().any(|overlap| within(overlap.from, overlap.to));
+            let between = if doubled { " + " } else { ", then " };
+            if names.is_empty() { "-".to_owned() } else { names.join(between) }
+        };
+        columns.iter().map(cell).collect()
+    };
+    let seconds: Vec<_> = (0..=(end - begin) / 100).map(|second| (second, cells(second))).collect();
+    let mut rows =
+        vec![[vec!["SECONDS".to_owned()], files.iter().map(|(name, _)| name.clone()).collect()].concat()];
+    rows.extend(seconds.chunk_by(|one, next| one.1 == next.1).map(|same| {
+        let (first, last) = (same[0].0, same[same.len() - 1].0);
+        let time = if first == last { first.to_string() } else { format!("{first}-{last}") };
+        [vec![time], same[0].1.clone()].concat()
+    }));
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0) + GAP;
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().enumerate().map(|(column, cell)| format!("{cell:<0$}", width(column)));
+        format!("{}\n", cells.collect::<String>().trim_end())
+    };
+    rows.iter().map(line).collect()
 }
 
 /// The directory that the pods of a test share.

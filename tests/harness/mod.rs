@@ -681,7 +681,7 @@ pub fn guard(folder: &Path) -> Child {
 }
 
 /// The folder with the binaries, built where they are missing.
-fn assets(release: Release) -> PathBuf {
+pub fn assets(release: Release) -> PathBuf {
     let mut script = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/control-plane/build"));
     if release == Release::Oldest {
         script.arg("oldest");
@@ -695,7 +695,7 @@ fn assets(release: Release) -> PathBuf {
 }
 
 /// The path of one of the binaries that a control plane without nodes does not need.
-fn component(name: &'static str) -> PathBuf {
+pub fn component(name: &'static str) -> PathBuf {
     static FOUND: Mutex<BTreeMap<&str, PathBuf>> = Mutex::new(BTreeMap::new());
     let mut found = FOUND.lock().unwrap();
     let find = || {

@@ -43,13 +43,20 @@ const RELAY: &str = "relay";
 pub const LEASE_SECONDS: u32 = 20;
 
 /// For the kube-controller-manager of nodes with leases of `LEASE_SECONDS`: twice as fast as Kubernetes'
-/// defaults, and evictions are not held back where several tests have partitions at once. It is the only
-/// one, and does not give up the lead because the machine is busy.
-pub const MANAGER_FLAGS: &[&str] = &[
+/// defaults, and evictions are not held back where several nodes are cut off at once.
+pub const PACE: [&str; 4] = [
     "--node-monitor-period=2s",
     "--node-monitor-grace-period=25s",
     "--node-eviction-rate=100",
     "--unhealthy-zone-threshold=1",
+];
+
+/// For the only kube-controller-manager of tests: it does not give up the lead because the machine is busy.
+pub const MANAGER_FLAGS: &[&str] = &[
+    PACE[0],
+    PACE[1],
+    PACE[2],
+    PACE[3],
     "--leader-elect-lease-duration=60s",
     "--leader-elect-renew-deadline=50s",
 ];

@@ -1,8 +1,8 @@
 //! The checker of what pods wrote to a disk that they share.
 
-use crate::harness::disk::{Line, overlaps, parse, writers};
+use crate::harness::disk::{Line, at_once, overlaps, parse, side_by_side, writers};
 
-crate::tests![moments_with_two_writers, pauses, lines];
+crate::tests![moments_with_two_writers, pauses, lines, time_with_two_writers, histories_side_by_side];
 
 /// Lines of one writer, from one time to another, in hundredths of a second.
 fn writes(uid: &str, node: &str, from: u64, to: u64) -> Vec<Line> {
@@ -60,4 +60,44 @@ fn lines() {
     {
         parse(wrong).unwrap_err();
     }
+}
+
+fn time_with_two_writers() {
+    let [x, y, z] = ["x", "y", "z"].map(|uid| move |from, to| writes(uid, "a", from, to));
+    for (case, lines, expected) in [
+        ("nobody", vec![], None),
+        ("one after the other", [x(0, 300), y(900, 1200)].concat(), None),
+        ("both for a second", [x(0, 300), y(195, 495)].concat(), Some(1.05)),
+        ("a moment", [x(0, 600), y(310, 310)].concat(), Some(0.0)),
+        ("twice", [x(0, 900), y(150, 300), y(600, 750)].concat(), Some(3.0)),
+        ("three count once", [x(0, 300), y(150, 450), z(225, 600)].concat(), Some(3.0)),
+        ("a short one during a long one", [x(0, 900), y(150, 900), z(300, 450)].concat(), Some(7.5)),
+    ] {
+        assert_eq!(at_once(&lines), expected, "{case}");
+    }
+}
+
+fn histories_side_by_side() {
+    let uid = |letter: &str| format!("{letter}1234567-89ab");
+    let x = |from, to| writes(&uid("x"), "node-1", from, to);
+    let y = |from, to| writes(&uid("y"), "node-2", from, to);
+    let file = |name: &str, lines: Vec<Line>| (name.to_owned(), lines);
+    let doubled = file("a-0", [x(5000, 5585), y(5300, 6200)].concat());
+    let followed = file("b-0", [x(5060, 5510), y(5840, 6140)].concat());
+    let expected = "\
+SECONDS   a-0                                       b-0
+0-2       x1234567 on node-1                        x1234567 on node-1
+3-5       x1234567 on node-1 + y1234567 on node-2   x1234567 on node-1
+6-7       y1234567 on node-2                        -
+8-11      y1234567 on node-2                        y1234567 on node-2
+12        y1234567 on node-2                        -
+";
+    assert_eq!(side_by_side(&[doubled, followed]), expected);
+    let within_a_second = file("c", [x(0, 120), y(180, 285)].concat());
+    assert_eq!(
+        side_by_side(&[within_a_second]),
+        "SECONDS   c\n0         x1234567 on node-1\n1         x1234567 on node-1, then y1234567 on node-2\n\
+         2         y1234567 on node-2\n"
+    );
+    assert_eq!(side_by_side(&[file("nothing", vec![])]), "");
 }

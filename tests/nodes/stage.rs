@@ -263,11 +263,6 @@ impl Stage {
     /// What writes lines to the disk until it is told to end: the spec of a pod.
     pub fn pod_spec(&self, app: &str, file: &str) -> Value {
         let pair = self.pair.as_ref().unwrap();
-        let script = format!(
-            "trap 'exit 0' TERM; while :; do read now rest </proc/uptime; \
-             echo \"$now $POD_UID $NODE_NAME\" >>\"/disk/{file}\"; sleep {}; done",
-            disk::PERIOD
-        );
         let field = |name: &str, path: &str| json!({ "name": name, "valueFrom": { "fieldRef": { "fieldPath": path } } });
         let tolerate = |key: &str| {
             json!({
@@ -287,7 +282,7 @@ impl Stage {
             "tolerations": [tolerate("node.kubernetes.io/unreachable"), tolerate("node.kubernetes.io/not-ready")],
             "containers": [{
                 "name": "writer", "image": IMAGE, "imagePullPolicy": "Never",
-                "command": ["sh", "-c", script],
+                "command": ["sh", "-c", disk::script(file)],
                 "env": [
                     { "name": "APP", "value": app },
                     field("POD_NAME", "metadata.name"), field("POD_UID", "metadata.uid"),
