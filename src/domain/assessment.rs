@@ -1491,4 +1491,128 @@ mod tests {
             ]
         );
     }
+
+    #[test]
+    fn a_pod_is_counted_once_when_it_goes() {
+        let none = json!([]);
+        let budget = json!({
+            "metadata": { "name": "b", "namespace": "shop" },
+            "spec": { "selector": { "matchLabels": { "app": "db" } } },
+            "status": { "disruptionsAllowed": 2, "currentHealthy": 5 },
+        });
+        let ready = |deleted| {
+            let mut pod = pod("StatefulSet", deleted, &none);
+            pod.status.conditions = read(json!([{ "type": "Ready", "status": "True" }]));
+            pod
+        };
+        for (pod, counted) in [
+            (ready(None), 1),
+            (ready(Some(5)), 0), // it was on its way out already
+            (pod("StatefulSet", None, &none), 0),
+        ] {
+            let mut around = Surroundings { budgets: Some(vec![read(budget.clone())]), ..around(5) };
+            let set = (Kind::StatefulSet, "shop/db".to_owned());
+            around.workloads.get_mut(&set).unwrap().status.ready_replicas = 3;
+            around.spend(&pod);
+            let left = &around.budgets.as_ref().unwrap()[0].status;
+            assert_eq!((left.disruptions_allowed, left.current_healthy), (2 - counted, 5 - counted));
+            assert_eq!(around.workloads[&set].status.ready_replicas, 3 - counted);
+        }
+    }
+
+    #[test]
+    fn what_is_only_read_is_not_destroyed_by_two() {
+        let volumes = json!([
+            { "name": "data", "persistentVolumeClaim": { "claimName": "data" } },
+            { "name": "host", "hostPath": { "path": "/d" } },
+            { "name": "san", "iscsi": {} },
+        ]);
+        let claim = json!({ "spec": { "accessModes": ["ReadWriteOnce"], "volumeName": "pv-1" } });
+        let disk = json!({ "spec": { "accessModes": ["ReadWriteOnce"], "csi": { "driver": "ebs" } } });
+        let mut around = around(600);
+        around.claims = Some(named(json!({ "shop/data": claim })));
+        around.disks = Some(named(json!({ "pv-1": disk })));
+        let single = json!({ "metadata": { "name": "db", "namespace": "shop", "uid": "u" }, "spec": { "replicas": 1 } });
+        around.workloads.insert((Kind::ReplicaSet, "shop/db".into()), read(single));
+        for (only_read, risk) in [(true, Risk::Low), (false, Risk::Critical)] {
+            let mounts: Vec<_> = ["data", "host", "san"]
+                .map(|name| json!({ "name": name, "mountPath": "/x", "readOnly": only_read }))
+                .into();
+            let mut pod = pod("ReplicaSet", None, &volumes);
+            pod.spec = read(json!({
+                "nodeName": "node-1", "volumes": volumes, "containers": [{ "name": "c", "volumeMounts": mounts }],
+            }));
+            let assessment = Assessment::of(&pod, &around, now());
+            assert_eq!(assessment.risk, risk, "{assessment:#?}");
+            let shared: Vec<_> = assessment.storage.iter().map(|storage| storage.shared).collect();
+            assert_eq!(shared, [!only_read, !only_read, false]);
+            let unseen = Surroundings { claims: None, ..around.clone() };
+            assert_eq!(risk_of(&pod, &unseen), risk);
+        }
+    }
+
+    #[test]
+    fn an_attachment_is_told_only_of_its_own_volume_and_node() {
+        let volumes = json!([{ "name": "data", "persistentVolumeClaim": { "claimName": "data" } }]);
+        let pod = pod("ReplicaSet", None, &volumes);
+        for (volume, node, attached_volume, told) in [
+            ("pv-1", "node-1", "pv-1", true),
+            ("pv-1", "node-2", "pv-1", false),
+            ("pv-1", "node-1", "pv-2", false),
+            ("", "node-1", "", false), // a claim without a volume yet, and an inline volume
+        ] {
+            let mut around = around(600);
+            let claim = json!({ "spec": { "accessModes": ["ReadWriteOnce"], "volumeName": volume } });
+            around.claims = Some(named(json!({ "shop/data": claim })));
+            around.attachments = Some(vec![read(
+                json!({ "spec": { "nodeName": node, "source": { "persistentVolumeName": attached_volume } } }),
+            )]);
+            let detail = &Assessment::of(&pod, &around, now()).storage[0].detail;
+            assert_eq!(detail.contains("attached to node-1"), told, "{volume} {node} {attached_volume}");
+        }
+    }
+
+    #[test]
+    fn only_controllers_that_may_be_behind_a_pod_are_missing() {
+        let none = json!([]);
+        for (kind, missing) in [
+            ("ReplicaSet", &["replicasets.apps", "deployments.apps"][..]),
+            ("StatefulSet", &["statefulsets.apps"]),
+            ("Job", &["jobs.batch"]),
+            ("PostgresCluster", &[]),
+        ] {
+            let around = Surroundings { unread: Kind::ALL.into(), ..around(5) };
+            assert_eq!(Assessment::of(&pod(kind, None, &none), &around, now()).missing, missing, "{kind}");
+        }
+    }
+
+    #[test]
+    fn what_is_safe_on_a_node_that_lives() {
+        let none = json!([]);
+        // However it is deleted, its ReplicaSet starts the next one beside it.
+        let mut recreates = around(5);
+        let set = recreates.workloads.get_mut(&(Kind::ReplicaSet, "shop/db".into())).unwrap();
+        set.metadata.owner_references = read(json!([
+            { "apiVersion": "apps/v1", "kind": "Deployment", "name": "db", "uid": "d", "controller": true },
+        ]));
+        let deployment = recreates.workloads.get_mut(&(Kind::Deployment, "shop/db".into())).unwrap();
+        deployment.spec = read(json!({ "strategy": { "type": "Recreate" } }));
+        let ways = Assessment::of(&pod("ReplicaSet", None, &none), &recreates, now()).safer;
+        assert_eq!(ways.len(), 1, "{ways:?}");
+        assert_eq!(ways[0].command.as_deref(), Some("kubectl rollout restart deployment/db -n shop"));
+        assert_eq!(ways[0].takes, None);
+
+        // A kubelet that is not ready may yet end what it is asked to, but not what hangs already.
+        let mut not_ready = around(5);
+        not_ready.nodes.as_mut().unwrap().get_mut("node-1").unwrap().status.conditions[0].status =
+            "False".into();
+        for (deleted, takes) in [
+            (None, &[None, None, Some(Safe::Evict), Some(Safe::Delete)][..]),
+            (Some(5), &[None, None, Some(Safe::Await)]),
+            (Some(600), &[None, None]),
+        ] {
+            let ways = Assessment::of(&pod("StatefulSet", deleted, &none), &not_ready, now()).safer;
+            assert_eq!(ways.iter().map(|way| way.takes).collect::<Vec<_>>(), takes, "{deleted:?}");
+        }
+    }
 }

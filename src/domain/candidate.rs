@@ -166,6 +166,14 @@ mod tests {
     }
 
     #[test]
+    fn a_state_reads_the_same_in_tables_and_in_json() {
+        use State::{Acked, Expired, Pending, Stale, Unpinged};
+        for state in [Acked, Unpinged, Pending, Stale, Expired] {
+            assert_eq!(serde_json::to_value(state).unwrap(), state.to_string());
+        }
+    }
+
+    #[test]
     fn the_host_is_what_comes_before_the_uuid() {
         for (name, host) in [("cp-1_58b1-00", "cp-1"), ("my_host_1", "my_host"), ("plain", "plain")] {
             let mut candidate = Candidate::default();

@@ -514,10 +514,13 @@ mod tests {
         let failed = || Unseen::Failed("boom".into());
         let cases: &[(Change, &str, Level, &str)] = &[
             (|facts| facts.version = Ok("v1.30.4".into()), "server", Level::Warn, "older than 1.31"),
+            (|facts| facts.version = Ok("v1.31.0".into()), "server", Level::Ok, "v1.31"),
             (|facts| facts.version = Ok("v1.40.0-alpha.1+x".into()), "server", Level::Ok, "v1.40"),
             (|facts| facts.version = Err(Unseen::Forbidden), "server", Level::Warn, "may not be seen"),
             (|facts| facts.offset = SignedDuration::from_secs(60), "clock", Level::Warn, "60s behind"),
             (|facts| facts.offset = SignedDuration::from_secs(-60), "clock", Level::Warn, "60s ahead of"),
+            (|facts| facts.offset = SignedDuration::from_secs(3), "clock", Level::Warn, "3s behind"),
+            (|facts| facts.offset = SignedDuration::from_millis(-2999), "clock", Level::Ok, "agrees"),
             (|facts| facts.oddities = vec!["odd".into()], "kubeconfig", Level::Warn, "odd"),
             (|facts| facts.namespace = Ok(false), "kubeconfig", Level::Warn, "no namespace shop"),
             (|facts| facts.namespace = Err(Unseen::Forbidden), "kubeconfig", Level::Ok, "nothing odd"),
@@ -653,8 +656,62 @@ mod tests {
             facts.findings().into_iter().find(|finding| finding.check == "rights: maint").unwrap()
         };
         assert_eq!(maint(&facts).level, Level::Warn);
+        let missing = maint(&facts).missing;
+        assert!(!missing.is_empty() && missing.iter().all(|right| !right.needed), "it works without");
+        let of_medik8s = |finding: &Finding| finding.grants.iter().any(|grant| grant.contains("-medik8s:"));
+        assert!(of_medik8s(&maint(&facts)));
+        facts.medik8s = Err(Unseen::Forbidden);
+        assert!(!of_medik8s(&maint(&facts)), "there may be nothing to grant");
+        facts.medik8s = Ok(true);
+        let mut other = well();
+        without(&mut other, |need| need.resource == "leases" && need.purpose != Purpose::Medik8s);
+        other.medik8s = Ok(true);
+        assert!(!maint(&other).grants.is_empty() && !of_medik8s(&maint(&other)));
         facts.home = Ok(false);
         assert_eq!(maint(&facts).message, "you may not create namespaces");
+    }
+
+    #[test]
+    fn what_may_not_be_seen_comes_with_the_role_that_shows_it() {
+        let mut facts = well();
+        (facts.identities, facts.elector) = (Err(Unseen::Forbidden), Err(Unseen::Forbidden));
+        (facts.policies, facts.priority) = (Err(Unseen::Forbidden), Err(Unseen::Failed("boom".into())));
+        for (check, role) in [
+            ("apiservers", Some("apiservers")),
+            ("election controller", Some("apiservers")),
+            ("admission policies", Some("doctor")),
+            ("priority", None),
+            ("server", None),
+        ] {
+            let findings = facts.findings();
+            let found = findings.iter().find(|finding| finding.check == check).unwrap();
+            let expected: Vec<_> =
+                role.map(|role| grants(role, "jane", None, "shop")).into_iter().flatten().collect();
+            assert_eq!(found.grants, expected, "{check}");
+        }
+        // To the server this user is nobody: no role helps.
+        facts.rights = Err(Unseen::Forbidden);
+        let findings = facts.findings();
+        let found = findings.iter().find(|finding| finding.check == "apiservers").unwrap();
+        assert_eq!((found.hint.as_deref(), &*found.grants), (Some(NOBODY), &[][..]));
+        facts.rights = Err(Unseen::Failed("boom".into()));
+        let findings = facts.findings();
+        let found = findings.iter().find(|finding| finding.check == "rights").unwrap();
+        assert_eq!(found.hint.as_deref(), Some(AGAIN));
+    }
+
+    #[test]
+    fn what_a_cluster_lacks_comes_with_the_command_that_applies_it() {
+        let hint = |facts: Facts| {
+            facts.findings().into_iter().find(|finding| finding.check == "maintenance").unwrap().hint.unwrap()
+        };
+        let apply =
+            |manifest: &str| format!("'kubectl lease doctor --print {manifest} | kubectl apply -f -'");
+        assert!(hint(Facts { home: Ok(false), ..well() }).starts_with(&apply("rbac")));
+        assert!(hint(Facts { guard: Ok(Guard::Absent), ..well() }).starts_with(&apply("guard")));
+        for level in [Level::Ok, Level::Warn, Level::Fail] {
+            assert_eq!(serde_json::to_value(level).unwrap(), level.to_string());
+        }
     }
 
     #[test]

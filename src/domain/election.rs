@@ -649,6 +649,7 @@ mod tests {
         assert_eq!(next(&all, Some(&held_by("x", 1))).as_deref(), Some("a"), "a stranger leads");
         // Its lease ran out five seconds ago, and it has not been heard of since.
         assert_eq!(next(&all, Some(&held_by("a", 20))).as_deref(), Some("b"), "the best is gone");
+        assert_eq!(next(&all, Some(&held_by("a", 25))).as_deref(), Some("a"), "it renewed at that moment");
         assert_eq!(next(&all, Some(&held_by("a", 40))).as_deref(), Some("a"), "the best renewed since");
         assert_eq!(next(&all[..1], Some(&held_by("a", 1))), None, "nobody else is there");
         // Asked to make room, it stops renewing, and nothing takes that back.
@@ -709,6 +710,23 @@ mod tests {
         assert_eq!(next(&all, Some(&held_by("b", 40))).as_deref(), Some("a"), "now that it went");
     }
 
+    /// When it is gone, the strategy is that of those who are left.
+    #[test]
+    fn a_leader_on_its_way_out_has_no_say_in_the_strategy() {
+        let mut all = vec![candidate("a", "1.37.1", "1.36.0", 30), candidate("b", "1.38.0", "1.38.0", 20)];
+        all[0].spec.strategy = "x.io/y".into();
+        let mut lease = held_by("b", 1);
+        assert_eq!(next(&all, Some(&lease)).as_deref(), Some("a"), "it stays until it is asked to go");
+        lease.spec.preferred_holder = Some("a".into());
+        assert_eq!(next(&all, Some(&lease)), None, "asked to make room");
+        lease.spec.preferred_holder = None;
+        let mut dead = candidate("dead", "1.39.0", "1.39.0", 10);
+        dead.spec.strategy = "x.io/y".into();
+        dead.spec.ping_time = Some(ago(6));
+        all.push(dead);
+        assert_eq!(next(&all, Some(&lease)), None, "kept by a silent candidate until it goes by itself");
+    }
+
     /// Versions are asked of all that would be elected by them, whatever their own strategy is.
     #[test]
     fn who_has_no_versions_cannot_be_elected_by_them() {
@@ -751,7 +769,10 @@ mod tests {
                 lists.iter().zip(["a", "b"]).map(|(list, name)| with(name, list)).collect();
             let all: Vec<_> = candidates.iter().collect();
             match (strategy(&all), wanted) {
-                (Strategy::Conflict(_), None) => {}
+                (Strategy::Conflict(between), None) => {
+                    let said = [("a", &lists[0]), ("b", &lists[1])];
+                    assert_eq!(between, said.map(|(name, list)| (name.to_owned(), list.join(", "))));
+                }
                 (found, Some(wanted)) => assert_eq!(found, named(wanted), "{lists:?}"),
                 (found, None) => panic!("{lists:?}: {found:?}"),
             }
@@ -801,6 +822,8 @@ mod tests {
         assert_eq!(wrongs(&well(), &held_by("b", 34)), []);
         let since = Some(ago(21));
         assert_eq!(wrongs(&well(), &held_by("b", 36)), [Wrong::NobodyElected { since }]);
+        assert_eq!(wrongs(&well(), &held_by("", 20)), [], "released a moment ago");
+        assert_eq!(wrongs(&well(), &held_by("", 21)), [Wrong::NobodyElected { since }]);
         assert_eq!(outlook(&well(), None).wrongs, [Wrong::NobodyElected { since: Some(ago(30)) }]);
 
         let mut overdue = well();

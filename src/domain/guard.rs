@@ -102,6 +102,8 @@ mod tests {
             policy["spec"]["matchConstraints"]["matchPolicy"] = "Equivalent".into();
             policy["spec"]["matchConstraints"]["objectSelector"] = json!({});
             policy["spec"]["matchConstraints"]["resourceRules"][0]["scope"] = "*".into();
+            policy["spec"]["matchConstraints"]["excludeResourceRules"] = json!([]);
+            policy["spec"]["paramKind"] = Value::Null;
         }
         assert!(is_in_force(&filled, &bindings()));
 

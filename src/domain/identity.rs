@@ -252,6 +252,14 @@ mod tests {
     }
 
     #[test]
+    fn a_state_reads_the_same_in_tables_and_in_json() {
+        for state in [State::Alive, State::Late, State::Silent, State::Expired, State::Unknown] {
+            assert_eq!(serde_json::to_value(state).unwrap(), state.to_string());
+            assert_eq!(Happened::Became(state).word(), state.word());
+        }
+    }
+
+    #[test]
     fn what_happened_between_two_looks() {
         let look = |uid: &str, holder: &str, age: f64| {
             let mut lease = lease(age);
@@ -278,9 +286,11 @@ mod tests {
 
     #[test]
     fn a_short_duration_does_not_make_a_living_apiserver_expired() {
-        let mut lease = lease(5.0);
-        lease.spec.lease_duration_seconds = Some(1);
-        assert_eq!(super::state(&lease, now()), State::Alive);
+        for (age, state) in [(5.0, State::Alive), (60.0, State::Late), (60.001, State::Expired)] {
+            let mut lease = lease(age);
+            lease.spec.lease_duration_seconds = Some(1);
+            assert_eq!(super::state(&lease, now()), state, "renewed {age} s ago");
+        }
     }
 
     #[test]
@@ -326,6 +336,7 @@ mod tests {
     #[test]
     fn an_identity_is_read_whole() {
         let mut lease = lease(5.0);
+        lease.metadata.name = "apiserver-lease".into();
         lease.metadata.namespace = NAMESPACE.into();
         lease.metadata.creation_timestamp = Some(instant(-100.0));
         lease.metadata.labels.insert(HOST_NAME_LABEL.into(), "cp-1".into());
@@ -336,8 +347,9 @@ mod tests {
         assert_eq!(identity.called(), "cp-1");
         assert_eq!(identity.peer_address.as_deref(), Some("192.0.2.1:6443"));
         assert_eq!(identity.started, Some(instant(-100.0)));
-        for name in ["cp-1", "apiserver-abc"] {
-            assert!(identity.answers_to(name));
+        assert_eq!(identity.order(), ("cp-1", "apiserver-lease"));
+        for name in ["cp-1", "apiserver-abc", "apiserver-lease"] {
+            assert!(identity.answers_to(name), "{name}");
         }
         assert!(!identity.answers_to("cp-2"));
         assert!(!identity.answers_to(""));

@@ -237,6 +237,7 @@ mod tests {
             (Some("web-7d4b9c8f6d-x2x5z_1234"), Some(1), pod("apps", POD), State::Healthy),
             (Some("web-7d4b9c8f6d-x2x5z_1234"), Some(10), pod("apps", POD), State::Healthy),
             (Some("web-7d4b9c8f6d-x2x5z_1234"), Some(11), pod("apps", POD), State::Late),
+            (Some("web-7d4b9c8f6d-x2x5z_1234"), Some(15), pod("apps", POD), State::Late),
             (Some("web-7d4b9c8f6d-x2x5z_1234"), Some(16), pod("apps", POD), State::Expired),
             (Some("operator-0"), Some(1), pod("ops", "operator-0"), State::Healthy),
             (Some("cp-1_58b1"), Some(1), Belongs::Node("cp-1".into()), State::Healthy),
@@ -268,6 +269,17 @@ mod tests {
     }
 
     #[test]
+    fn a_state_reads_the_same_in_tables_and_in_json() {
+        use State::{Expired, Ghost, Healthy, Late, Released, Unknown};
+        for state in [Healthy, Late, Expired, Released, Ghost, Unknown] {
+            assert_eq!(serde_json::to_value(state).unwrap(), state.to_string());
+        }
+        let pod = Belongs::Pod { namespace: "apps".into(), name: "web-0".into() };
+        let words = [pod, Belongs::Node("cp-1".into()), Belongs::Nobody].map(|belongs| belongs.to_string());
+        assert_eq!(words, ["pod/apps/web-0", "node/cp-1", ""]);
+    }
+
+    #[test]
     fn other_leases_are_not_leader_election() {
         for (namespace, label, is) in [
             ("kube-system", None, true),
@@ -296,7 +308,8 @@ mod tests {
         assert_eq!(history.count, 2);
         history.observe("c", at(600));
         assert!(history.is_flapping(at(600)));
-        assert!(!history.is_flapping(at(901)), "the first is more than ten minutes ago");
+        assert!(history.is_flapping(at(899)));
+        assert!(!history.is_flapping(at(900)), "the first is ten minutes ago");
         assert_eq!(history.count, 3);
     }
 }

@@ -382,6 +382,13 @@ mod tests {
     }
 
     #[test]
+    fn a_renewal_changes_the_duration_and_the_time_and_nothing_else() {
+        let record = Record::acquisition(None, &me(), 60, now());
+        let renewal = record.renewal(90, ServerTime(at(20.0)));
+        assert_eq!(renewal, Record { seconds: 90, renewed: at(20.0), ..record });
+    }
+
+    #[test]
     fn a_term_is_a_holder_since_a_moment() {
         let mut one = Lease { spec: spec(Some("x"), Some(10.0), Some(60)), ..Lease::default() };
         one.metadata.uid = "u".into();
@@ -415,7 +422,10 @@ mod tests {
             (Some("kubeadm:x"), None, None, false),
             (Some("x"), None, Some(60), false),
             (Some("me@host"), Some(64.0), Some(60), true),
+            (Some("me@host"), Some(63.0), Some(60), false),
             (Some("me@host"), Some(10.0), Some(60), false),
+            (Some("me@host"), Some(HOUR), Some(7200), false),
+            (Some("me@host"), Some(HOUR + 1.0), Some(7200), true),
         ] {
             let lease = Lease { spec: spec(holder, renewed, seconds), ..Lease::default() };
             assert_eq!(is_abandoned(&lease, &me(), now()), abandoned, "{:?}", lease.spec);
@@ -438,6 +448,7 @@ mod tests {
             let lease = Lease { spec: spec(holder, renewed, seconds), ..Lease::default() };
             assert_eq!(medik8s_holder(&lease, now()).is_some(), valid, "{:?}", lease.spec);
         }
+        assert_eq!(medik8s_name("worker-1"), "node-worker-1");
     }
 
     proptest! {

@@ -354,4 +354,30 @@ mod tests {
             assert_eq!(node.is_contradicted(Some(&lease), now()), contradicted);
         }
     }
+
+    #[test]
+    fn a_contact_reads_the_same_in_tables_and_in_json() {
+        use Contact::{Back, Fenced, Gone, Heard, Late, NotReady, Silent};
+        for contact in [Heard, Back, NotReady, Late, Silent, Fenced, Gone] {
+            assert_eq!(serde_json::to_value(contact).unwrap(), contact.word());
+            assert_eq!(contact.is_alive(), [Heard, Back, NotReady].contains(&contact), "{contact:?}");
+        }
+    }
+
+    /// A kubelet may be told another duration for its lease.
+    #[test]
+    fn a_heartbeat_is_late_when_its_lease_has_run_out() {
+        for (seconds, age, contact) in [
+            (None, 40, Contact::Heard),
+            (None, 41, Contact::Late),
+            (Some(0), 40, Contact::Heard),
+            (Some(10), 10, Contact::Heard),
+            (Some(10), 11, Contact::Late),
+            (Some(120), 120, Contact::Heard),
+        ] {
+            let mut lease = lease(age);
+            lease.spec.lease_duration_seconds = seconds;
+            assert_eq!(node(Some("True"), false).contact(Some(&lease), now()), contact, "{seconds:?} {age}");
+        }
+    }
 }

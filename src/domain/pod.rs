@@ -453,6 +453,69 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_disruption_is_one_only_while_its_condition_is_true() {
+        for (kind, status, reason) in [
+            ("DisruptionTarget", "True", Some("DeletionByPodGC")),
+            ("DisruptionTarget", "False", None),
+            ("Ready", "True", None),
+        ] {
+            let condition = json!({ "type": kind, "status": status, "reason": "DeletionByPodGC" });
+            let pod = pod(json!({ "status": { "conditions": [condition] } }));
+            assert_eq!(pod.disruption(), reason, "{kind} {status}");
+            assert_eq!(pod.is_ready(), kind == "Ready");
+        }
+        assert!(
+            !pod(json!({ "status": { "conditions": [{ "type": "Ready", "status": "False" }] } })).is_ready()
+        );
+    }
+
+    #[test]
+    fn a_pod_is_scheduled_once_it_has_a_node() {
+        for (node, scheduled) in [("", false), ("node-1", true)] {
+            assert_eq!(pod(json!({ "spec": { "nodeName": node } })).is_scheduled(), scheduled, "{node}");
+        }
+    }
+
+    #[test]
+    fn containers_have_ended_when_each_has() {
+        let (running, ended, waiting) = ("running", "terminated", "waiting");
+        for (states, init, was_ended) in [
+            (&[][..], &[][..], false), // nothing was reported
+            (&[ended], &[], true),
+            (&[ended], &[ended], true),
+            (&[ended, running], &[], false),
+            (&[ended, waiting], &[], false),
+            (&[ended], &[running], false),
+        ] {
+            let statuses = |states: &[&str]| -> Vec<_> {
+                states.iter().map(|state| json!({ "name": "a", "state": { *state: {} } })).collect()
+            };
+            let status =
+                json!({ "containerStatuses": statuses(states), "initContainerStatuses": statuses(init) });
+            assert_eq!(pod(json!({ "status": status })).was_ended(), was_ended, "{states:?} {init:?}");
+        }
+    }
+
+    #[test]
+    fn the_owner_that_calls_itself_the_controller_comes_first() {
+        for (controllers, name) in [
+            (&[][..], None),
+            (&[false, true], Some("1")),
+            (&[true, false], Some("0")),
+            (&[false, false], Some("0")),
+        ] {
+            let owner =
+                |(n, controller): (usize, &bool)| json!({ "name": n.to_string(), "controller": controller });
+            let owners: Vec<_> = controllers.iter().enumerate().map(owner).collect();
+            let pod = pod(
+                json!({ "metadata": { "name": "db-0", "namespace": "shop", "ownerReferences": owners } }),
+            );
+            assert_eq!(pod.controller().map(|owner| owner.name.as_str()), name, "{controllers:?}");
+            assert_eq!(pod.full_name(), "shop/db-0");
+        }
+    }
+
     /// A sidecar is an init container that goes on running.
     #[test]
     fn every_sort_of_container_counts() {

@@ -207,9 +207,12 @@ mod tests {
             }
         }
         let mut native = candidate("1.37.0");
-        for (field, priority) in [(Some(3), Some(3)), (Some(0), None), (Some(-3), None), (None, None)] {
+        for (field, priority, marked) in
+            [(Some(3), Some(3), true), (Some(0), None, false), (Some(-3), None, true), (None, None, false)]
+        {
             native.spec.priority = field;
             assert_eq!(Priority::of(&native).map(|priority| priority.value), priority);
+            assert_eq!(is_marked(&native), marked, "{field:?}");
         }
     }
 

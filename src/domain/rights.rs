@@ -248,6 +248,7 @@ mod tests {
             missing("list", "pods", Some("shop")),
             missing("watch", "pods", None),
             missing("get", "nodes", None),
+            missing("list", "pods", None), // for two commands
         ];
         assert_eq!(words(&all), "list, watch pods; list pods in shop; get nodes");
     }
@@ -281,6 +282,42 @@ mod tests {
                 .contains("rolebinding kubectl-lease-candidates:jane -n 'a b' ")
         );
         assert!(one("leaders", "https://idp/x#1", None).contains("'kubectl-lease-leaders:https:--idp-x#1' "));
-        assert_eq!(grants("fence", "jane", None, "shop").len(), 4);
+    }
+
+    /// The kind of role, its name, and the namespace it is bound in.
+    #[test]
+    fn the_roles_of_each_command_are_bound_where_it_works() {
+        const MAINT: &[(&str, &str, Option<&str>)] =
+            &[("role", "maint", Some("kube-node-maintenance")), ("clusterrole", "maint", None)];
+        let partitions = ("clusterrole", "partitions", None);
+        for (command, typed, roles) in [
+            ("apiservers", None, vec![("role", "apiservers", Some("kube-system"))]),
+            ("candidates", None, vec![("clusterrole", "candidates", None)]),
+            ("candidates", Some("a"), vec![("clusterrole", "candidates", Some("a"))]),
+            (
+                "set-priority",
+                Some("a"),
+                vec![("clusterrole", "candidates", Some("a")), ("clusterrole", "priority", Some("a"))],
+            ),
+            ("leaders", Some("a"), vec![("clusterrole", "leaders", None)]),
+            ("maint", None, MAINT.to_vec()),
+            ("medik8s", None, vec![("clusterrole", "medik8s", Some("medik8s-leases"))]),
+            ("hold", None, vec![("clusterrole", "hold", Some("shop"))]),
+            ("partitions", None, vec![partitions]),
+            ("force-delete", None, vec![("clusterrole", "force-delete", Some("shop")), partitions]),
+            ("fence", None, [MAINT, &[partitions, ("clusterrole", "fence", None)]].concat()),
+        ] {
+            let expected: Vec<_> = roles
+                .into_iter()
+                .map(|(kind, role, namespace)| {
+                    let binding = if namespace.is_some() { "rolebinding" } else { "clusterrolebinding" };
+                    let place = namespace.map_or_else(String::new, |namespace| format!(" -n {namespace}"));
+                    format!(
+                        "kubectl create {binding} kubectl-lease-{role}:jane{place} --{kind}=kubectl-lease-{role} --user=jane"
+                    )
+                })
+                .collect();
+            assert_eq!(grants(command, "jane", typed, "shop"), expected, "{command}");
+        }
     }
 }

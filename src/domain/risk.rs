@@ -337,4 +337,11 @@ mod tests {
             assert!(off || reported, "{facts:?}");
         }
     }
+
+    #[test]
+    fn a_risk_reads_the_same_in_tables_and_in_json() {
+        for risk in [Risk::None, Risk::Low, Risk::Medium, Risk::High, Risk::Critical] {
+            assert_eq!(serde_json::to_value(risk).unwrap(), risk.word());
+        }
+    }
 }

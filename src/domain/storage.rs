@@ -232,6 +232,10 @@ mod tests {
     fn what_storage_is_made_of() {
         for (spec, kind) in [
             (json!({ "csi": { "driver": "d" } }), "d"),
+            (json!({ "local": {} }), "local"),
+            (json!({ "hostPath": {} }), "hostPath"),
+            (json!({ "iscsi": {} }), "iscsi"),
+            (json!({ "fc": {} }), "fc"),
             (json!({ "nfs": {} }), "nfs"),
             (json!({ "cephfs": {} }), "cephfs"),
             (json!({ "glusterfs": {} }), "glusterfs"),
@@ -275,11 +279,39 @@ mod tests {
             (json!({ "matchExpressions": [{ "key": "app", "operator": "In", "values": ["db"] }] }), true),
             (json!({ "matchExpressions": [{ "key": "app", "operator": "NotIn", "values": ["db"] }] }), false),
             (json!({ "matchExpressions": [{ "key": "zone", "operator": "NotIn", "values": ["a"] }] }), true),
+            (json!({ "matchExpressions": [{ "key": "app", "operator": "In", "values": ["web"] }] }), false),
+            (json!({ "matchExpressions": [{ "key": "zone", "operator": "Exists" }] }), false),
+            (json!({ "matchExpressions": [{ "key": "zone", "operator": "DoesNotExist" }] }), true),
+            (json!({ "matchExpressions": [{ "key": "app", "operator": "Gt", "values": ["1"] }] }), true),
             (json!({ "matchExpressions": [{ "key": "tier", "operator": "Exists" }] }), true),
             (json!({ "matchExpressions": [{ "key": "tier", "operator": "DoesNotExist" }] }), false),
         ] {
             let read: Selector = serde_json::from_value(selector.clone()).unwrap();
             assert_eq!(read.matches(&labels), matches, "{selector}");
         }
+    }
+
+    #[test]
+    fn a_budget_concerns_pods_of_its_namespace_and_selector() {
+        let labels = BTreeMap::from([("app".to_owned(), "db".to_owned())]);
+        for (namespace, selector, concerns) in [
+            ("shop", json!({ "matchLabels": { "app": "db" } }), true),
+            ("other", json!({ "matchLabels": { "app": "db" } }), false),
+            ("shop", json!({ "matchLabels": { "app": "web" } }), false),
+            ("shop", json!({}), true),
+            ("shop", json!(null), false),
+        ] {
+            let budget: Budget = serde_json::from_value(
+                json!({ "metadata": { "namespace": namespace }, "spec": { "selector": selector } }),
+            )
+            .unwrap();
+            assert_eq!(budget.concerns("shop", &labels), concerns, "{namespace} {selector}");
+        }
+    }
+
+    #[test]
+    fn access_modes_are_abbreviated_as_by_kubectl() {
+        let modes = ["ReadWriteOnce", "ReadWriteOncePod", "ReadOnlyMany", "ReadWriteMany", "New"];
+        assert_eq!(abbreviated(&modes.map(str::to_owned)), "RWO,RWOP,ROX,RWX,New");
     }
 }

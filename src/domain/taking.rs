@@ -273,6 +273,7 @@ mod tests {
             (Some(lease("me@host", 0)), &[Command, Process]),
             (Some(lease("me@host", 64)), &[Command, Process]),
             (Some(lease("me@host#1f", 0)), &[]),
+            (Some(lease("me@host#1f", 63)), &[]), // the last moment of the grace
             (Some(lease("me@host#1f", 64)), &[Command, Process]),
             (Some(lease("me@host#2e", 0)), &[]),
         ] {
@@ -339,6 +340,10 @@ mod tests {
         assert!(judge(None, false, None, 0).is_ok());
         assert!(judge(Some("reboot"), false, Some("disk"), 64).is_ok(), "its time is over");
         assert!(judge(Some("reboot"), false, None, 64).is_ok());
+        // Another's reason is not asked about: it cannot be taken at all.
+        let told = Terms { reason: Some("reboot".into()), ..terms(Rule::Command) };
+        let held = Standing::Held { holder: "x".into(), until: at(60) + GRACE };
+        assert_eq!(told.judge(Some(&lease("x", 0)), false, now()), Err(Obstacle::Standing(held)));
     }
 
     #[test]
@@ -356,6 +361,7 @@ mod tests {
         assert_eq!(put_back(Rule::Process, Some(lease("me@host#1f", 64))), None);
         assert_eq!(put_back(Rule::Observed, Some(lease("me@host", 0))), None);
         assert_eq!(put_back(Rule::Command, Some(lease("x", 64))), None);
+        assert_eq!(put_back(Rule::Command, Some(lease("x", 0))), None);
         let admin = Terms { who: Who::user("me", None, "host", true), ..terms(Rule::Command) };
         assert!(matches!(admin.undo(Some(&lease("kubeadm:me@host", 9999)), now()), Undo::PutBack { .. }));
         let mut timeless = lease("kubeadm:me@host", 0);
@@ -390,6 +396,11 @@ mod tests {
             let pending = lease("me@host#2e", 0);
             assert!(wanted.judge(Some(&pending), false, now()).is_err());
             assert!(wanted.gathering("1f").judge(Some(&pending), false, now()).is_err());
+            // What a command of the same holder took is gathered too, and not shortened.
+            let shortening = Terms { shortens: true, ..wanted.clone() }.gathering("2e");
+            let taken = lease("me@host", 20);
+            assert!(shortening.judge(Some(&taken), false, now()).is_ok());
+            assert_eq!(shortening.record(Some(&taken), 5, now()).seconds, 41);
             let record = wanted.gathered(&pending, 300, now());
             assert_eq!((record.holder.as_str(), record.seconds, record.transitions), (holder, 300, 5));
             assert_eq!((record.acquired, record.renewed), (at(-500), at(0)));
@@ -428,6 +439,7 @@ mod tests {
             transitions: 6,
         };
         assert_eq!(record, expected);
+        assert_eq!(undo.record(&held, ServerTime(at(43))), (expected, Some("disk")), "the last moment");
         let (record, reason) = undo.record(&held, ServerTime(at(44)));
         assert_eq!((record.holder.as_str(), reason), ("", None), "its time ran out meanwhile");
         let (record, _) = undo.record(&lease("me@host", 0), now());

@@ -17,9 +17,7 @@ impl Version {
         let text = text.trim();
         let text = text.strip_prefix('v').unwrap_or(text);
         let mut parts: Vec<String> = text.splitn(3, '.').map(without_leading_zeros).collect();
-        if parts.len() < 3 && parts.last().is_some_and(|part| part.contains(['+', '-'])) {
-            return None;
-        }
+        // A pre-release, or build metadata, takes all three, there and here.
         parts.resize(3, "0".to_owned());
         let version = semver::Version::parse(&parts.join(".")).ok()?;
         // There a numeric identifier is a 64-bit number, here it may be any.
@@ -77,6 +75,8 @@ mod tests {
             ("01.037.00", Some((1, 37, 0, ""))),
             ("1.37.0-alpha.1+abc", Some((1, 37, 0, "alpha.1"))),
             ("1.37-alpha", None),
+            ("1-alpha", None),
+            ("1.37+abc", None),
             ("1.37.0-", None),
             ("1.37.0-01", None),
             ("1.37.0-18446744073709551616", None),

@@ -590,4 +590,31 @@ mod tests {
             assert_eq!(found, (majority, all), "{wanted} {ready} {this}");
         }
     }
+
+    #[test]
+    fn a_daemon_set_surges_by_a_number_or_a_share() {
+        for (surge, surges) in [
+            (json!(null), false),
+            (json!(0), false),
+            (json!(1), true),
+            (json!(2), true),
+            (json!(""), false),
+            (json!("0"), false),
+            (json!("0%"), false),
+            (json!("10%"), true),
+        ] {
+            let spec = json!({ "updateStrategy": { "rollingUpdate": { "maxSurge": surge } } });
+            assert_eq!(workload("agent", spec, json!([])).surges(), surges, "{surge}");
+        }
+    }
+
+    #[test]
+    fn of_equally_strict_owners_the_controller_is_named() {
+        let other = json!({ "apiVersion": "db.example/v1", "kind": "Database", "name": "x" });
+        let controller = owner("db.example/v1", "Cluster", "c");
+        for owners in [json!([other, controller]), json!([controller, other])] {
+            let found = ownership(&pod(&owners), &known());
+            assert_eq!(found.controller.as_deref(), Some("Cluster/c"), "{owners}");
+        }
+    }
 }
