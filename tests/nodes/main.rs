@@ -11,6 +11,9 @@ fn main() {
 }
 
 #[cfg(target_os = "linux")]
+#[path = "../harness/dice.rs"]
+mod dice;
+#[cfg(target_os = "linux")]
 #[path = "../harness/mod.rs"]
 mod harness;
 #[cfg(target_os = "linux")]
