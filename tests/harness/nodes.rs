@@ -455,6 +455,11 @@ state = "/run/containerd"
         self.machine.child.is_some()
     }
 
+    /// On, and nothing was done to it that `repair` would undo.
+    pub fn is_well(&self) -> bool {
+        self.is_on() && self.kubelet.child.is_some() && !(self.partitioned || self.frozen || self.hung)
+    }
+
     /// Undoes whatever was done to it.
     pub fn repair(&mut self) {
         if !self.is_on() {

@@ -1,16 +1,16 @@
 //! An operator who follows what is printed, and says yes to everything below critical, never gets two
 //! writers of what should be one.
 
-use std::{process::Command, thread, time::Duration};
+use std::{thread, time::Duration};
 
 use serde_json::json;
 
 use crate::{
-    harness::{User, disk},
+    harness::disk,
     plugin::Outcome,
     stage::{
         Kind, SOON, Seen, Stage, await_contact, await_ready, eventually, get, ignore_term, plane, plugin,
-        pod_spec_of,
+        pod_spec_of, shell,
     },
 };
 
@@ -52,12 +52,7 @@ fn command(outcome: &Outcome, words: &str) -> String {
 
 /// Types a command as it was printed.
 fn types(command: &str) -> String {
-    let out = Command::new("sh")
-        .args(["-c", command])
-        .env("KUBECONFIG", plane().kubeconfig(User::Admin, 0))
-        .env("PATH", format!("{}:/usr/bin:/bin", plane().assets.display()))
-        .output()
-        .unwrap();
+    let out = shell(command, SOON * 3).output().unwrap();
     assert!(out.status.success(), "{command}: {out:?}");
     String::from_utf8(out.stdout).unwrap()
 }

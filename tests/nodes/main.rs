@@ -31,6 +31,8 @@ mod guardian;
 #[cfg(target_os = "linux")]
 mod partition;
 #[cfg(target_os = "linux")]
+mod rounds;
+#[cfg(target_os = "linux")]
 mod stage;
 
 /// A test, by the name of its function.
@@ -89,8 +91,9 @@ fn main() -> std::process::ExitCode {
         })
     };
     let left_out = missing.is_some() && !required;
-    let plain = checker::TESTS.iter().map(|test| trial(test, None));
-    let on_nodes = [guardian::TESTS, failures::TESTS, partition::TESTS, advice::TESTS].concat();
+    let plain = checker::TESTS.iter().chain(rounds::PLAIN).map(|test| trial(test, None));
+    let on_nodes =
+        [guardian::TESTS, failures::TESTS, partition::TESTS, advice::TESTS, rounds::TESTS].concat();
     let on_nodes = on_nodes.iter().map(|test| trial(test, missing.clone()).with_ignored_flag(left_out));
     let trials = plain.chain(on_nodes).collect();
     libtest_mimic::run(&arguments, trials).exit_code()
