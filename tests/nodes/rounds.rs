@@ -16,7 +16,7 @@
 //!
 //! ```text
 //! KUBECTL_LEASE_SEED=7             what happens in the first round, and so in all; another each time
-//! KUBECTL_LEASE_ROUNDS=30          how many
+//! KUBECTL_LEASE_ROUNDS=30          how many; two that are shorter are part of the ordinary tests
 //! KUBECTL_LEASE_ROUNDS_AT_ONCE=3   on so many pairs of nodes
 //! KUBECTL_LEASE_OPERATOR=force     one who uses `kubectl delete --force`: is to be found out
 //! ```
@@ -39,7 +39,7 @@ use serde_json::{Value, json};
 
 use crate::{
     dice::{Kept, Random, number, seed},
-    harness::disk,
+    harness::{disk, nodes::Node},
     stage::{self, Kind, SOON, Stage, await_ready, condition, eventually, get, plane, pod_spec_of, shell},
 };
 
@@ -57,8 +57,12 @@ const WATCHED: Duration = Duration::from_secs(6);
 /// No other command takes longer.
 const TYPED: Duration = Duration::from_secs(60);
 
-/// After the last fault, how long the operator works at least and at most.
+/// After the last fault, how long the operator works at least and at most; in a short round, and in others.
+const AFTERWARDS_SHORT: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(45));
 const AFTERWARDS: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(75));
+
+/// What happens later than this is left out of a short round.
+const SHORT: Duration = Duration::from_secs(12);
 
 /// Everything is repaired: the controllers and kubelets need this, with their back-offs.
 const WHOLE_WITHIN: Duration = Duration::from_secs(240);
@@ -149,9 +153,18 @@ struct Plan {
     creates: bool,
     /// By how many seconds the clock of a node is ahead.
     skews: [i64; 2],
+    /// After the last fault, how long the operator works.
+    afterwards: (Duration, Duration),
 }
 
 impl Plan {
+    fn short(seed: u64, forces: bool) -> Self {
+        let mut plan = Self::new(seed, forces);
+        plan.events.retain(|event| event.at < SHORT);
+        plan.afterwards = AFTERWARDS_SHORT;
+        plan
+    }
+
     fn new(seed: u64, forces: bool) -> Self {
         let mut random = Random(seed);
         let habit = |random: &mut Random| match random.below(3) {
@@ -196,6 +209,7 @@ impl Plan {
             repairs: [random.percent(60), random.percent(60)],
             creates: random.percent(70),
             skews: [(); 2].map(|()| if random.percent(25) { *random.of(&SKEWS) } else { 0 }),
+            afterwards: AFTERWARDS,
         }
     }
 }
@@ -456,7 +470,8 @@ impl Round<'_> {
             }
             self.release_machines();
             let since = self.began.elapsed().saturating_sub(last);
-            if (quiet && since > AFTERWARDS.0) || since > AFTERWARDS.1 {
+            let (patience, limit) = self.plan.afterwards;
+            if (quiet && since > patience) || since > limit {
                 return;
             }
             if !self.called {
@@ -722,9 +737,9 @@ impl Round<'_> {
 }
 
 /// One round: what the checker has found.
-fn round(seed: u64, forces: bool, tally: &mut Tally) -> Vec<String> {
+fn round(seed: u64, plan: Plan, tally: &mut Tally) -> Vec<String> {
     let kept = Kept::new("rounds", seed);
-    let plan = Plan::new(seed, forces);
+    let forces = plan.workloads.iter().any(|workload| workload.habit == Habit::Force);
     let mut transcript = File::create(kept.0.join("transcript")).unwrap();
     writeln!(transcript, "KUBECTL_LEASE_SEED={seed}\n{plan:#?}").unwrap();
     let mut round = Round {
@@ -749,6 +764,10 @@ fn round(seed: u64, forces: bool, tally: &mut Tally) -> Vec<String> {
             stage::unskew(&name);
         }
         round.note(&format!("{}\n{}", found.join("\n"), round.stage.disk.describe()));
+        for node in [0, 1] {
+            let Node { name, folder, .. } = round.stage.node(node);
+            let _ = fs::copy(folder.join("kubelet/log"), kept.0.join(format!("{name}.log")));
+        }
         if let Ok(state) = catch_unwind(AssertUnwindSafe(|| round.stage.describe())) {
             round.note(&state);
         }
@@ -764,42 +783,48 @@ fn round(seed: u64, forces: bool, tally: &mut Tally) -> Vec<String> {
 }
 
 /// The rounds that follow from a seed, several at once; all of them, whatever becomes of one.
-fn rounds(seed: u64, count: u64, at_once: u64) {
-    let seeds: Vec<u64> = std::iter::successors(Some(seed), |seed| Some(Random(*seed).below(u64::MAX)))
-        .take(usize::try_from(count).unwrap())
-        .collect();
-    let (left, tally, failed) =
-        (Mutex::new(seeds.into_iter()), Mutex::new(Tally::default()), Mutex::new(vec![]));
+fn rounds(seed: u64, count: u64, at_once: u64, plan: impl Fn(u64) -> Plan + Sync) {
+    let next = |seed: &u64| Some(Random(*seed).below(u64::MAX));
+    let seeds = std::iter::successors(Some(seed), next).take(usize::try_from(count).unwrap());
+    let left = Mutex::new(seeds);
+    let all = Mutex::new((Tally::default(), Vec::new(), Vec::new()));
     thread::scope(|scope| {
         for _ in 0..at_once.min(count) {
             scope.spawn(|| {
                 loop {
                     let Some(seed) = left.lock().unwrap().next() else { return };
-                    let mut own = Tally::default();
-                    let outcome = catch_unwind(AssertUnwindSafe(|| round(seed, false, &mut own)));
-                    tally.lock().unwrap().add(&own);
-                    if outcome.is_err() {
-                        failed.lock().unwrap().push(seed);
+                    let mut tally = Tally::default();
+                    let outcome = catch_unwind(AssertUnwindSafe(|| round(seed, plan(seed), &mut tally)));
+                    let (total, found, failed) = &mut *all.lock().unwrap();
+                    total.add(&tally);
+                    match outcome {
+                        Ok(overlaps) => found.extend(overlaps),
+                        Err(_) => failed.push(seed),
                     }
                 }
             });
         }
     });
-    eprintln!("{}", tally.into_inner().unwrap());
-    let failed = failed.into_inner().unwrap();
+    let (total, found, failed) = all.into_inner().unwrap();
+    eprintln!("{total}{:6}  moments with two writers\n{}", found.len(), found.join("\n"));
     assert!(failed.is_empty(), "seeds that failed, each for KUBECTL_LEASE_SEED: {failed:?}");
 }
 
 fn who_follows_the_advice_has_one_writer() {
-    let count = number("KUBECTL_LEASE_ROUNDS").unwrap_or(2);
-    rounds(seed(), count, number("KUBECTL_LEASE_ROUNDS_AT_ONCE").unwrap_or(2));
+    let forces = std::env::var("KUBECTL_LEASE_OPERATOR").is_ok_and(|operator| operator == "force");
+    let at_once = number("KUBECTL_LEASE_ROUNDS_AT_ONCE").unwrap_or(2);
+    match number("KUBECTL_LEASE_ROUNDS") {
+        Some(count) => rounds(seed(), count, at_once, |seed| Plan::new(seed, forces)),
+        None => rounds(seed(), 2, at_once, |seed| Plan::short(seed, forces)),
+    }
 }
 
 /// The control of the rounds: without it, that they find nothing would say nothing.
 fn who_forces_is_found_out() {
-    let mut tally = Tally::default();
-    let found = round(1, true, &mut tally);
-    eprintln!("kubectl delete --force: {}\n{tally}", found.join("\n"));
+    let mut plan = Plan::short(1, true);
+    plan.events = vec![Event { at: Duration::ZERO, node: 0, deed: Deed::Partition }];
+    let found = round(1, plan, &mut Tally::default());
+    eprintln!("kubectl delete --force: {}", found.join("\n"));
     assert!(!found.is_empty(), "an operator who forces was not found out");
 }
 
