@@ -142,7 +142,8 @@ pub fn shell(command: &str, limit: Duration) -> Command {
     shell.args(["--signal=INT", &limit.as_secs().to_string(), "sh", "-c", command]);
     let plugin = Path::new(BINARY).parent().unwrap();
     shell.env("PATH", format!("{}:{}:/usr/bin:/bin", plane().assets.display(), plugin.display()));
-    shell.env("KUBECONFIG", plane().kubeconfig(User::Admin, 0)).stdin(Stdio::null());
+    shell.env("KUBECONFIG", plane().kubeconfig(User::Admin, 0)).env("HOME", &plane().folder);
+    shell.stdin(Stdio::null());
     shell
 }
 
