@@ -314,8 +314,11 @@ impl Node {
     }
 
     fn write_containerd(&self) {
+        // Without its service for kubelets (a busy machine may lack a watch of files for it) it ends, and is
+        // started again.
         let config = format!(
             r#"version = 2
+required_plugins = ["io.containerd.grpc.v1.cri"]
 root = "/var/lib/containerd"
 state = "/run/containerd"
 [grpc]
