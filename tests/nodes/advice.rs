@@ -174,7 +174,8 @@ fn a_job_is_not_evicted_where_the_runtime_hangs() {
     stage.a().hang_runtime();
     await_contact(&stage.names()[0], "notready");
     refused(force(&stage, &first)).says("its kubelet is alive and not ready");
-    let outcome = safely(&stage, &first);
+    let safe = ["force-delete", "pod", &first.name, "-n", &stage.namespace, "--safe", "--confirm"];
+    let outcome = plugin().run(&safe);
     thread::sleep(Duration::from_secs(10));
     stage.a().resume_runtime();
     stage.assert_one_writer();

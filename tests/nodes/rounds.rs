@@ -58,7 +58,7 @@ const WATCHED: Duration = Duration::from_secs(6);
 const TYPED: Duration = Duration::from_secs(60);
 
 /// After the last fault, how long the operator works at least and at most; in a short round, and in others.
-const AFTERWARDS_SHORT: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(45));
+const AFTERWARDS_SHORT: (Duration, Duration) = (Duration::from_secs(40), Duration::from_secs(50));
 const AFTERWARDS: (Duration, Duration) = (Duration::from_secs(45), Duration::from_secs(80));
 
 /// What happens later than this is left out of a short round.

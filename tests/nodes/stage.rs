@@ -208,6 +208,25 @@ pub fn skew(node: &str, seconds: i64) {
             "metadata": { "name": name }, "spec": { "policyName": name },
         }));
     }
+    let times = || {
+        let lease = get(&["lease", "-n", "kube-node-lease", node])["spec"]["renewTime"].clone();
+        let object = get(&["node", node]);
+        let conditions = object["status"]["conditions"].as_array().unwrap();
+        let ready = conditions.iter().find(|condition| condition["type"] == "Ready").unwrap();
+        [lease, ready["lastHeartbeatTime"].clone()]
+    };
+    let shifted = |time: &Value| {
+        let time: jiff::Timestamp = time.as_str().unwrap().parse().unwrap();
+        let ahead = time.duration_since(jiff::Timestamp::now()).as_secs();
+        // It is written every five seconds.
+        (seconds - 10..=seconds + 1).contains(&ahead)
+    };
+    eventually(
+        &format!("{node} writes times that are {seconds} seconds ahead"),
+        SOON,
+        || times().iter().all(shifted),
+        || format!("{:?}", times()),
+    );
 }
 
 pub fn unskew(node: &str) {
