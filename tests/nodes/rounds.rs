@@ -503,7 +503,9 @@ impl Round<'_> {
         let workload = self.workload(pod);
         let place = format!("{pod} -n {}", self.stage.namespace);
         if workload.habit == Habit::Force {
-            self.types(&format!("kubectl delete pod {place} --force --grace-period=0 --ignore-not-found"));
+            self.types(&format!(
+                "kubectl delete pod {place} --force --grace-period=0 --wait=false --ignore-not-found"
+            ));
             self.deleted.insert(pod.to_owned());
             return;
         }
