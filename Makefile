@@ -50,9 +50,12 @@ test-offline: ## The tests that need no control plane
 	@$(CARGO) test --locked --lib --bins --test cli
 
 # As the short one, but until the plugin was run so many times; KUBECTL_LEASE_SEED does the same again.
-test-long: ## A long history of contended leases under faults, judged by porcupine (about 20 minutes)
+test-long: ## A long history of contended leases, judged by porcupine; 30 rounds of faults of real nodes (20 minutes each)
 	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" KUBECTL_LEASE_HISTORY_OPERATIONS=$${KUBECTL_LEASE_HISTORY_OPERATIONS:-10000} \
 	 $(CARGO) test --locked --test cluster -- --nocapture history::
+	@$(NODE_ASSETS)
+	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" KUBECTL_LEASE_ROUNDS=$${KUBECTL_LEASE_ROUNDS:-30} \
+	 KUBECTL_LEASE_ROUNDS_AT_ONCE=$${KUBECTL_LEASE_ROUNDS_AT_ONCE:-3} $(CARGO) test --locked --test nodes -- --nocapture rounds::who_follows
 
 test-mutations: ## Break the protocol on purpose, one way at a time: a test has to fail each time (about 40 minutes)
 	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" tests/mutations/run $(MUTATIONS)

@@ -1268,6 +1268,11 @@ mod tests {
             around
         };
         let back = || self::fenced(not_ready());
+        let mut one_job = not_ready();
+        let one = json!({ "metadata": { "name": "db", "namespace": "shop", "uid": "u" } });
+        one_job.workloads.insert((Kind::Job, "shop/db".into()), read(one));
+        let host_path = json!([{ "name": "data", "hostPath": { "path": "/data" } }]);
+        let job = pod("Job", None, &host_path);
         for (pod, around, takes, command) in [
             (&finished, around(600), Some(Safe::Delete), "kubectl delete pod"),
             (&pending, around(600), Some(Safe::Delete), "kubectl delete pod"),
@@ -1298,6 +1303,10 @@ mod tests {
             (&stateful(None), back(), None, "kubectl lease fence node-1 --undo"),
             (&stateful(Some(600)), back(), None, "kubectl lease fence node-1 --undo"),
             (&stateful(Some(600)), not_ready(), None, "kubectl describe node node-1"),
+            // A StatefulSet waits for its end; a Job does not, and both would write to the same data.
+            (&stateful(None), not_ready(), Some(Safe::Evict), "kubectl describe node node-1"),
+            (&job, not_ready(), Some(Safe::Evict), "kubectl describe node node-1"),
+            (&job, one_job, None, "kubectl describe node node-1"),
         ] {
             let assessment = Assessment::of(pod, &around, now());
             let first = &assessment.safer[0];

@@ -325,7 +325,13 @@ fn on_a_node_that_is_not_ready(
         Some(format!("kubectl lease fence {node}")),
     );
     let mut ways = vec![repair, off];
-    if facts.deletion != Deletion::Stuck {
+    // However gently it is deleted, the next one is started at once, beside one that a runtime that hangs
+    // does not end. The restart of a Deployment that recreates waits for that end.
+    let doubles = facts.must_be_one()
+        && facts.successor == Successor::Early
+        && facts.deletion == Deletion::NotBegun
+        && ownership.why != Why::Recreate;
+    if facts.deletion != Deletion::Stuck && !doubles {
         ways.extend(on_a_living_node(pod, facts, ownership, eviction, now));
     }
     ways

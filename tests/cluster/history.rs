@@ -43,6 +43,7 @@ use nix::{
 use serde_json::{Value, json};
 
 use crate::{
+    dice::{Kept, Random, number, seed},
     harness::{
         ControlPlane, Shape, User,
         faults::{Fault, FaultProxy},
@@ -92,44 +93,6 @@ fn named(holder: &str) -> String {
     match holder.rsplit_once('#') {
         Some((name, suffix)) if is_own(suffix) => name.to_owned(),
         _ => holder.to_owned(),
-    }
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        // splitmix64
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut n = self.0;
-        n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (n ^ (n >> 31)) % limit
-    }
-
-    fn percent(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-
-    fn millis(&mut self, from: u64, to: u64) -> Duration {
-        Duration::from_millis(from + self.below(to - from))
-    }
-
-    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
-        &all[usize::try_from(self.below(all.len() as u64)).unwrap()]
-    }
-}
-
-/// A folder that goes when the test has passed, and is told of when it has not.
-struct Kept(PathBuf);
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        if thread::panicking() || std::env::var_os("KUBECTL_LEASE_HISTORY_KEEP").is_some() {
-            eprintln!("kept: {}", self.0.display());
-        } else {
-            let _ = fs::remove_dir_all(&self.0);
-        }
     }
 }
 
@@ -1084,9 +1047,7 @@ fn round(
     seed: u64,
     length: Duration,
 ) -> Option<HashMap<String, u64>> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("history-{seed}-{}", random()));
-    fs::create_dir_all(&folder).unwrap();
-    let kept = Kept(folder);
+    let kept = Kept::new("history", seed);
     let mut dice = Random(seed);
     ground.reseed(&mut dice);
     let watch = Watch::start(ground);
@@ -1148,12 +1109,10 @@ fn round(
 /// takeover before its time, nothing that is another's released, nothing held for ever.
 #[test]
 fn what_processes_are_told_of_contended_leases_can_be_explained() {
-    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
-    let seed = number("KUBECTL_LEASE_SEED").unwrap_or_else(|| u64::from_str_radix(&random(), 16).unwrap());
+    let seed = seed();
     let seconds = number("KUBECTL_LEASE_HISTORY_SECONDS").map(Duration::from_secs);
     let operations = number("KUBECTL_LEASE_HISTORY_OPERATIONS").unwrap_or(0);
     let length = seconds.unwrap_or(if operations > 0 { Duration::ZERO } else { SHORT });
-    eprintln!("KUBECTL_LEASE_SEED={seed}");
     let checker = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/history/build"))
         .stderr(Stdio::inherit())
         .output()

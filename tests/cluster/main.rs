@@ -6,6 +6,8 @@
 
 #[path = "../harness/aggregated.rs"]
 mod aggregated;
+#[path = "../harness/dice.rs"]
+mod dice;
 #[path = "../harness/mod.rs"]
 mod harness;
 #[path = "../harness/plugin.rs"]

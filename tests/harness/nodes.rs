@@ -321,8 +321,11 @@ impl Node {
     }
 
     fn write_containerd(&self) {
+        // Without its service for kubelets (a busy machine may lack a watch of files for it) it ends, and is
+        // started again.
         let config = format!(
             r#"version = 2
+required_plugins = ["io.containerd.grpc.v1.cri"]
 root = "/var/lib/containerd"
 state = "/run/containerd"
 [grpc]
@@ -460,6 +463,11 @@ state = "/run/containerd"
 
     pub fn is_on(&self) -> bool {
         self.machine.child.is_some()
+    }
+
+    /// On, and nothing was done to it that `repair` would undo.
+    pub fn is_well(&self) -> bool {
+        self.is_on() && self.kubelet.child.is_some() && !(self.partitioned || self.frozen || self.hung)
     }
 
     /// Undoes whatever was done to it.

@@ -1,7 +1,7 @@
 //! An operator who follows what is printed, and says yes to everything below critical, never gets two
 //! writers of what should be one.
 
-use std::{process::Command, thread, time::Duration};
+use std::{thread, time::Duration};
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::{
     plugin::{Outcome, Plugin},
     stage::{
         Kind, SOON, Seen, Stage, await_contact, await_ready, eventually, get, ignore_term, plane, plugin,
-        pod_spec_of,
+        pod_spec_of, shell,
     },
 };
 
@@ -21,6 +21,7 @@ crate::tests![
     a_job_that_waits_for_the_end_is_not_forced,
     a_daemon_is_not_forced,
     a_node_whose_runtime_hangs_is_switched_off_and_fenced,
+    a_job_is_not_evicted_where_the_runtime_hangs,
     a_fence_from_an_earlier_outage_does_not_count,
     a_node_that_is_back_and_not_ready_is_taken_into_service_first,
     a_node_object_that_was_deleted_is_created_again,
@@ -55,12 +56,7 @@ pub fn command(outcome: &Outcome, words: &str) -> String {
 
 /// Types a command as it was printed.
 pub fn types(command: &str) -> String {
-    let out = Command::new("sh")
-        .args(["-c", command])
-        .env("KUBECONFIG", plane().kubeconfig(User::Admin, 0))
-        .env("PATH", format!("{}:/usr/bin:/bin", plane().assets.display()))
-        .output()
-        .unwrap();
+    let out = shell(command, SOON * 3).output().unwrap();
     assert!(out.status.success(), "{command}: {out:?}");
     String::from_utf8(out.stdout).unwrap()
 }
@@ -179,6 +175,21 @@ fn a_node_whose_runtime_hangs_is_switched_off_and_fenced() {
     plugin().run(&fence).expect(0);
     stage.await_writer("db", &b);
     stage.assert_one_writer();
+}
+
+/// It starts the next pod as soon as one is Terminating, and that one cannot be ended.
+fn a_job_is_not_evicted_where_the_runtime_hangs() {
+    let mut stage = Stage::new();
+    let first = run_that_stays(&stage, Kind::Job, "batch");
+    stage.a().hang_runtime();
+    await_contact(&stage.names()[0], "notready");
+    refused(force(&stage, &first)).says("its kubelet is alive and not ready");
+    let safe = ["force-delete", "pod", &first.name, "-n", &stage.namespace, "--safe", "--confirm"];
+    let outcome = plugin().run(&safe);
+    thread::sleep(Duration::from_secs(10));
+    stage.a().resume_runtime();
+    stage.assert_one_writer();
+    outcome.expect(6);
 }
 
 /// Crashes the first node, declares it to be off, and starts it again: the taint is forgotten.

@@ -11,6 +11,9 @@ fn main() {
 }
 
 #[cfg(target_os = "linux")]
+#[path = "../harness/dice.rs"]
+mod dice;
+#[cfg(target_os = "linux")]
 #[path = "../harness/mod.rs"]
 mod harness;
 #[cfg(target_os = "linux")]
@@ -29,6 +32,8 @@ mod failures;
 mod guardian;
 #[cfg(target_os = "linux")]
 mod partition;
+#[cfg(target_os = "linux")]
+mod rounds;
 #[cfg(target_os = "linux")]
 mod stage;
 #[cfg(target_os = "linux")]
@@ -92,9 +97,10 @@ fn main() -> std::process::ExitCode {
         })
     };
     let left_out = missing.is_some() && !required;
-    let plain = checker::TESTS.iter().map(|test| trial(test, None));
+    let plain = checker::TESTS.iter().chain(rounds::PLAIN).map(|test| trial(test, None));
     let modules = [
         // The longest first: nothing is worse for the whole than a long one at the end.
+        rounds::TESTS,
         table::TESTS,
         containers::TESTS,
         advice::TESTS,

@@ -23,6 +23,7 @@
 #![allow(dead_code)]
 
 use std::{
+    path::Path,
     process::{Command, Stdio},
     sync::{
         Mutex, OnceLock,
@@ -42,7 +43,7 @@ use crate::{
         nodes::{self, Node},
         random,
     },
-    plugin::Plugin,
+    plugin::{BINARY, Plugin},
 };
 
 /// What the control plane does within seconds where the machine is not busy.
@@ -135,6 +136,17 @@ pub fn plugin() -> Plugin {
     Plugin::new(plane().kubeconfig(User::Admin, 0))
 }
 
+/// A command as it is typed by the administrator, who presses Ctrl-C when it takes longer than that.
+pub fn shell(command: &str, limit: Duration) -> Command {
+    let mut shell = Command::new("timeout");
+    shell.args(["--signal=INT", &limit.as_secs().to_string(), "sh", "-c", command]);
+    let plugin = Path::new(BINARY).parent().unwrap();
+    shell.env("PATH", format!("{}:{}:/usr/bin:/bin", plane().assets.display(), plugin.display()));
+    shell.env("KUBECONFIG", plane().kubeconfig(User::Admin, 0)).env("HOME", &plane().folder);
+    shell.stdin(Stdio::null());
+    shell
+}
+
 /// Waits until a node is ready.
 pub fn await_ready(node: &str) {
     plane().kubectl(&["wait", "--for=condition=Ready", "--timeout=90s", "node", node]);
@@ -146,6 +158,83 @@ pub fn await_contact(node: &str, word: &str) {
     let said = || plugin().run(&["partitions", node, "--no-headers"]).stdout;
     let says = || said().split_whitespace().any(|said| said == word);
     eventually(&format!("{node} is {word}"), SOON * 2, says, said);
+}
+
+/// Has the kubelet of a node write times as if its clock were off by so many seconds, until `unskew`: the
+/// clock is the machine's, and cannot be set for one node. It is the kube-apiserver that rewrites them.
+pub fn skew(node: &str, seconds: i64) {
+    let name = format!("skew-{node}");
+    // A time with a fraction of six digits, and one without.
+    let shifted = |time: &str, fraction: &str| {
+        format!(
+            r#"string(timestamp({time}.substring(0, 19) + "Z") + duration("{seconds}s")).substring(0, 19) + "{fraction}Z""#
+        )
+    };
+    let lease = format!(
+        r#"[JSONPatch{{op: "replace", path: "/spec/renewTime", value: {}}}]"#,
+        shifted("object.spec.renewTime", ".000000")
+    );
+    let heartbeat = "object.status.conditions[n].lastHeartbeatTime";
+    let status = format!(
+        r#"[0, 1, 2, 3, 4, 5].filter(n, n < size(object.status.conditions)
+           && object.status.conditions[n].type == "Ready"
+           && !oldObject.?status.conditions.orValue([]).exists(old, old.type == "Ready"
+             && old.lastHeartbeatTime == {heartbeat}))
+         .map(n, JSONPatch{{op: "replace", path: "/status/conditions/" + string(n) + "/lastHeartbeatTime",
+           value: {}}})"#,
+        shifted(heartbeat, "")
+    );
+    for (resource, group, expression) in
+        [("leases", "coordination.k8s.io", lease), ("nodes/status", "", status)]
+    {
+        let name = format!("{name}-{}", resource.replace('/', "-"));
+        plane().apply(&json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicy",
+            "metadata": { "name": name },
+            "spec": {
+                "reinvocationPolicy": "Never",
+                "matchConstraints": { "resourceRules": [{
+                    "apiGroups": [group], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"],
+                    "resources": [resource], "resourceNames": [node],
+                }] },
+                "matchConditions": [
+                    { "name": "kubelet", "expression": format!("request.userInfo.username == 'system:node:{node}'") },
+                ],
+                "mutations": [{ "patchType": "JSONPatch", "jsonPatch": { "expression": expression } }],
+            },
+        }));
+        plane().apply(&json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicyBinding",
+            "metadata": { "name": name }, "spec": { "policyName": name },
+        }));
+    }
+    let times = || {
+        let lease = get(&["lease", "-n", "kube-node-lease", node])["spec"]["renewTime"].clone();
+        let object = get(&["node", node]);
+        let conditions = object["status"]["conditions"].as_array().unwrap();
+        let ready = conditions.iter().find(|condition| condition["type"] == "Ready").unwrap();
+        [lease, ready["lastHeartbeatTime"].clone()]
+    };
+    let shifted = |time: &Value| {
+        let time: jiff::Timestamp = time.as_str().unwrap().parse().unwrap();
+        let ahead = time.duration_since(jiff::Timestamp::now()).as_secs();
+        // It is written every five seconds.
+        (seconds - 10..=seconds + 1).contains(&ahead)
+    };
+    eventually(
+        &format!("{node} writes times that are {seconds} seconds ahead"),
+        SOON,
+        || times().iter().all(shifted),
+        || format!("{:?}", times()),
+    );
+}
+
+pub fn unskew(node: &str) {
+    for kind in ["mutatingadmissionpolicybinding", "mutatingadmissionpolicy"] {
+        for resource in ["leases", "nodes-status"] {
+            plane().kubectl(&["delete", kind, &format!("skew-{node}-{resource}"), "--ignore-not-found"]);
+        }
+    }
 }
 
 /// The status of a condition of an object.
@@ -247,6 +336,17 @@ impl Stage {
 
     pub fn b(&mut self) -> &mut Node {
         &mut self.pair.as_mut().unwrap().b
+    }
+
+    /// The first or the second of them.
+    pub fn node(&mut self, n: usize) -> &mut Node {
+        if n == 0 { self.a() } else { self.b() }
+    }
+
+    /// The labels that pods look for on a node, as `name=value`.
+    pub fn labels(&self, n: usize) -> [String; 2] {
+        let pair = &self.pair.as_ref().unwrap().name;
+        [format!("{PAIR}={pair}"), format!("kubernetes.io/hostname={}", self.names()[n])]
     }
 
     /// The names of both.
