@@ -233,11 +233,12 @@ impl Error {
         }
     }
 
-    /// How long to wait before the next attempt: as long as the server asks for, within reason.
+    /// How long to wait before the next attempt: as long as the server asks for, within reason, and not less
+    /// than otherwise.
     pub fn pause(&self, otherwise: Duration) -> Duration {
         const LONGEST: Duration = Duration::from_secs(5);
         match self {
-            Self::Api { retry_after: Some(after), .. } => (*after).min(LONGEST),
+            Self::Api { retry_after: Some(after), .. } => (*after).min(LONGEST).max(otherwise),
             _ => otherwise,
         }
     }
@@ -266,6 +267,27 @@ pub(crate) fn causes(error: &(dyn std::error::Error + 'static)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_is_given_the_time_that_it_asks_for_within_reason() {
+        let seconds = Duration::from_secs;
+        let busy = |retry_after: Option<u64>| Error::Api {
+            code: 429,
+            reason: String::new(),
+            message: String::new(),
+            retry_after: retry_after.map(seconds),
+        };
+        for (error, pause) in [
+            (busy(None), 2),
+            (busy(Some(0)), 2),
+            (busy(Some(3)), 3),
+            (busy(Some(5)), 5),
+            (busy(Some(3600)), 5),
+            (Error::Interrupted, 2),
+        ] {
+            assert_eq!(error.pause(seconds(2)), seconds(pause), "{error:?}");
+        }
+    }
 
     #[test]
     fn every_error_has_its_exit_code() {

@@ -559,6 +559,22 @@ fn hold_never_takes_a_lease_by_its_timestamps() {
     plugin().run(&["hold", &name, "-n", "default", "--wait=30s", "--", "true"]).expect(0);
 }
 
+/// It looks expired, and the connection goes before it can be watched: nothing is known of its holder's clock.
+#[test]
+fn an_outage_is_no_wrong_clock() {
+    let name = format!("edge-{}", random());
+    write("default", &name, "gone", 3_600_000);
+    patch("default", &name, &json!({ "spec": { "leaseDurationSeconds": 2 } }));
+    let down = AtomicBool::new(false);
+    let proxy = FaultProxy::start(shared(), move |_, path| {
+        let is_down = down.fetch_or(path.contains("fieldSelector"), Ordering::SeqCst);
+        if is_down { Fault::CutBefore } else { Fault::None }
+    });
+    let held = Plugin::new(&proxy.kubeconfig).run(&["hold", &name, "-n", "default", "--", "true"]);
+    assert!(!held.stderr.contains("clock"), "{held:?}");
+    held.expect(124);
+}
+
 /// A holder's time counts from before it asked, however late the answer comes.
 #[test]
 fn a_late_answer_to_a_renewal_does_not_prolong_the_hold() {

@@ -286,3 +286,21 @@ fn a_gathering_that_lost_one_ends_with_its_time() {
     // Its time, and the half minute for undoing.
     assert!(began.elapsed() < Duration::from_secs(50), "{:?}", began.elapsed());
 }
+
+/// What is not released at the end stays: an administrator's for good, which is said.
+#[test]
+fn what_is_not_released_says_what_becomes_of_it() {
+    for (admin, words) in [(&["--admin"][..], "--admin --force' does it"), (&[], "it will expire")] {
+        let [node] = nodes();
+        let own = [&["maint", "acquire", &node, "--holder", "jane"], admin].concat();
+        plugin().run(&own).expect(0);
+        let (writes, taken) = (write_to(&node), AtomicBool::new(false));
+        let proxy = FaultProxy::start(shared(), move |method, path| {
+            // The first takes it.
+            let refused = writes(method, path) && taken.swap(true, Ordering::SeqCst);
+            if refused { Fault::Refuse(422) } else { Fault::None }
+        });
+        let args = [&["maint", "run", &node, "--holder", "jane"], admin, &["--", "true"]].concat();
+        Plugin::new(&proxy.kubeconfig).run(&args).expect(0).says("is not released").says(words);
+    }
+}
