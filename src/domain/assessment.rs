@@ -1587,7 +1587,7 @@ mod tests {
         for (kind, missing) in [
             ("ReplicaSet", &["replicasets.apps", "deployments.apps"][..]),
             ("StatefulSet", &["statefulsets.apps"]),
-            ("Job", &["jobs.batch"]),
+            ("Job", &["jobs.batch", "cronjobs.batch"]),
             ("PostgresCluster", &[]),
         ] {
             let around = Surroundings { unread: Kind::ALL.into(), ..around(5) };

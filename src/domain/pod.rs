@@ -478,26 +478,6 @@ mod tests {
     }
 
     #[test]
-    fn containers_have_ended_when_each_has() {
-        let (running, ended, waiting) = ("running", "terminated", "waiting");
-        for (states, init, was_ended) in [
-            (&[][..], &[][..], false), // nothing was reported
-            (&[ended], &[], true),
-            (&[ended], &[ended], true),
-            (&[ended, running], &[], false),
-            (&[ended, waiting], &[], false),
-            (&[ended], &[running], false),
-        ] {
-            let statuses = |states: &[&str]| -> Vec<_> {
-                states.iter().map(|state| json!({ "name": "a", "state": { *state: {} } })).collect()
-            };
-            let status =
-                json!({ "containerStatuses": statuses(states), "initContainerStatuses": statuses(init) });
-            assert_eq!(pod(json!({ "status": status })).was_ended(), was_ended, "{states:?} {init:?}");
-        }
-    }
-
-    #[test]
     fn the_owner_that_calls_itself_the_controller_comes_first() {
         for (controllers, name) in [
             (&[][..], None),

@@ -54,6 +54,9 @@ pub const PLAIN: &[crate::Test] = &[
 /// For how long an operator watches something before looking again.
 const WATCHED: Duration = Duration::from_secs(6);
 
+/// For how long an operator lets a line go on that ends what it begins.
+const CHAINED: Duration = Duration::from_secs(30);
+
 /// No other command takes longer.
 const TYPED: Duration = Duration::from_secs(60);
 
@@ -325,6 +328,8 @@ struct Round<'a> {
     called: bool,
     /// Pods that the operator has deleted or evicted.
     deleted: BTreeSet<String>,
+    /// What is left to type of commands that one line chains, when what they wait for can happen.
+    unfinished: Vec<String>,
 }
 
 impl Round<'_> {
@@ -607,13 +612,21 @@ impl Round<'_> {
             self.types(command);
             return false;
         }
-        if command.contains(" wait --for=delete ") || command.ends_with(" -w") {
+        if let Some((_, rest)) = command.split_once(" && ") {
+            self.deleted.insert(pod.to_owned());
+            let said = self.types_for(command, CHAINED);
+            if said.code != 0 {
+                self.unfinished.push(rest.to_owned());
+            }
+            return true;
+        }
+        if command.starts_with("kubectl wait ") || command.ends_with(" -w") {
             self.types_for(command, WATCHED);
             return true;
         }
         if command.ends_with(" --safe") {
-            let said = self.types(&format!("{command} --confirm"));
-            said.expect(&[0, 3, 4, 5, 6]);
+            let said = self.types(&format!("{command} --confirm --wait={}s", WATCHED.as_secs()));
+            said.expect(&[0, 3, 4, 5, 6, 124]);
             self.deleted.insert(pod.to_owned());
             return said.code == 0;
         }
@@ -735,6 +748,9 @@ impl Round<'_> {
         self.operate();
         self.due.clear();
         self.repair_all();
+        for rest in std::mem::take(&mut self.unfinished) {
+            self.types_for(&rest, SOON * 2).expect(&[0]);
+        }
         self.await_whole();
     }
 }
@@ -757,6 +773,7 @@ fn round(seed: u64, plan: Plan, tally: &mut Tally) -> Vec<String> {
         deleted_nodes: [false; 2],
         called: false,
         deleted: BTreeSet::new(),
+        unfinished: Vec::new(),
     };
     let began = Instant::now();
     let outcome = catch_unwind(AssertUnwindSafe(|| round.play()));
