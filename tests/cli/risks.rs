@@ -94,6 +94,13 @@ const SEEN: &[(Contact, Deletion, &str, &str, &str)] = &[
     ),
     (Contact::Silent, Deletion::NotBegun, "rolling, several", "shared", "a_job_that_does_not_wait_is_forced"),
     (Contact::Heard, Deletion::NotBegun, "rolling, several", "shared", "a_batch_keeps_its_disruption_budget"),
+    (
+        Contact::NotReady,
+        Deletion::NotBegun,
+        "rolling, one",
+        "shared",
+        "a_job_is_not_evicted_where_the_runtime_hangs",
+    ),
     (Contact::Heard, Deletion::Begun, "alone", "shared", "a_sidecar_that_runs_on_is_waited_for"),
     (Contact::Heard, Deletion::Begun, "alone", "shared", "a_hook_that_hangs_is_waited_for"),
     (
