@@ -23,7 +23,7 @@ pub fn missing(folder: &Path) -> Option<String> {
         let room = SOCKET_PATH + folder.as_os_str().len() - longest.as_os_str().len();
         format!("the path {} is too long: a socket there needs one of {room} characters", folder.display())
     };
-    nodes::missing().or_else(|| (longest.as_os_str().len() > SOCKET_PATH).then(too_long))
+    nodes::missing(2).or_else(|| (longest.as_os_str().len() > SOCKET_PATH).then(too_long))
 }
 
 /// A control plane that runs pods, at the pace of the nodes.

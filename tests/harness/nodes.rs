@@ -77,11 +77,14 @@ const TUNABLES: [(&str, &str); 6] = [
     ("kernel/keys/root_maxbytes", "25000000"),
 ];
 
+/// 7 of a kubelet and 1 of a containerd.
+const INOTIFY_INSTANCES: usize = 8;
+
 /// Where the programs of administrators are, which not every root has on the PATH.
 const SYSTEM: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
-/// What this machine lacks to run nodes, and how to get it, in one line.
-pub fn missing() -> Option<String> {
+/// What this machine lacks to run so many nodes, and how to get it, in one line.
+pub fn missing(nodes: usize) -> Option<String> {
     if !is_root() {
         return Some("containers need root: run as root".to_owned());
     }
@@ -118,6 +121,14 @@ pub fn missing() -> Option<String> {
             "no namespaces or mounts for this user: a container needs --privileged for them".to_owned(),
         );
     }
+    // As many as one more node for the control plane.
+    let instances = INOTIFY_INSTANCES * (nodes + 1);
+    if let Some(free) = free_inotify_instances().filter(|free| *free < instances) {
+        return Some(format!(
+            "only {free} inotify instances are free, of the {instances} that {nodes} nodes need (sysctl \
+             fs.inotify.max_user_instances=512)"
+        ));
+    }
     let denied = hierarchies().into_iter().find(|hierarchy| {
         let probe = hierarchy.base.join(format!("kubectl-lease-probe-{}", super::random()));
         fs::create_dir(&probe).and_then(|()| fs::remove_dir(&probe)).is_err()
@@ -125,6 +136,22 @@ pub fn missing() -> Option<String> {
     denied.map(|it| {
         format!("no cgroups in {}: a container needs --privileged and them writable", it.base.display())
     })
+}
+
+/// How many inotify instances root may still create. Without one, containerd starts without its runtime
+/// service, and nodes do not become ready.
+fn free_inotify_instances() -> Option<usize> {
+    let limit: usize =
+        fs::read_to_string("/proc/sys/fs/inotify/max_user_instances").ok()?.trim().parse().ok()?;
+    let files = fs::read_dir("/proc")
+        .ok()?
+        .flatten()
+        .filter_map(|process| fs::read_dir(process.path().join("fd")).ok());
+    let is_instance = |file: &fs::DirEntry| {
+        fs::read_link(file.path()).is_ok_and(|target| target.as_os_str() == "anon_inode:inotify")
+    };
+    let used = files.flat_map(|files| files.flatten().filter(is_instance)).count();
+    Some(limit.saturating_sub(used))
 }
 
 pub fn is_root() -> bool {

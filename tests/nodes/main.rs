@@ -68,9 +68,10 @@ fn main() -> std::process::ExitCode {
     let mut arguments = Arguments::from_args();
     // Each has a pair of nodes, and mostly waits.
     let threads = std::env::var("RUST_TEST_THREADS").ok().and_then(|count| count.parse().ok());
-    arguments.test_threads = arguments.test_threads.or(threads).or(Some(4));
+    let threads = arguments.test_threads.or(threads).unwrap_or(4);
+    arguments.test_threads = Some(threads);
 
-    let missing = nodes::missing();
+    let missing = nodes::missing(2 * threads);
     let required = std::env::var_os("CI").is_some()
         && nodes::is_root()
         && std::path::Path::new("/etc/debian_version").exists();

@@ -58,7 +58,10 @@ fn compare(node: &str, pod: &Value, risk: &str) -> Option<(&'static str, &'stati
     let column = OWNERS.iter().position(|(_, short)| app.starts_with(short)).unwrap();
     let deletion = deletion(pod)?;
     let row = &table()[&(node.to_owned(), deletion.to_owned())];
-    assert_eq!(risk, row[column], "{app} on a node that is {node}, {deletion}");
+    // A set of two has no majority without one of them, and one that is Terminating is not counted anyhow.
+    let is_missed = OWNERS[column].1 == "several" && deletion == KEPT && row[column] == "medium";
+    let expected = if is_missed { "high" } else { &row[column] };
+    assert_eq!(risk, expected, "{app} on a node that is {node}, {deletion}");
     Some((OWNERS[column].0, deletion))
 }
 
