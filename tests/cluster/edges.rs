@@ -199,8 +199,32 @@ fn a_lease_is_never_left_to_a_node_that_is_no_more() {
         taken.push(name);
     }
 
-    for gone in [false, true] {
+    // One of several that are waited for, whose lease was there before.
+    let [first, second] = [node(&plane), node(&plane)];
+    direct.run(&["maint", "acquire", &first]).expect(0);
+    direct.run(&["maint", "release", &first]).expect(0);
+    direct.run(&["maint", "acquire", &second, "--holder", "jane"]).expect(0);
+    let mut waiting = direct.start(&["maint", "acquire", &first, &second, "--holder", "john", "--wait"]);
+    waiting.until_stderr("it waits", SOON, |text| text.contains(&format!("waiting for {second}")));
+    recreate(&first);
+    direct.run(&["maint", "release", &second, "--holder", "jane"]).expect(0);
+    assert_eq!(waiting.wait(), 0, "{}", waiting.stderr());
+    taken.extend([first, second]);
+
+    // While the lease is written; one that was there before has the owner that it had.
+    for (gone, before, flags) in [
+        (false, false, &["--admin"][..]),
+        (true, false, &["--admin"]),
+        (false, true, &[]),
+        (false, true, &["--admin"]),
+        (false, true, &["--wait=20s"]),
+        (true, true, &[]),
+    ] {
         let name = node(&plane);
+        if before {
+            direct.run(&["maint", "acquire", &name]).expect(0);
+            direct.run(&["maint", "release", &name]).expect(0);
+        }
         let (kubectl, kubeconfig) = (plane.assets.join("kubectl"), plane.kubeconfig(User::Admin, 0));
         let manifest = plane.folder.join(format!("{name}.json"));
         let object = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name } });
@@ -220,7 +244,8 @@ fn a_lease_is_never_left_to_a_node_that_is_no_more() {
             }
             Fault::None
         });
-        let outcome = Plugin::new(&proxy.kubeconfig).run(&["maint", "acquire", &name, "--admin"]);
+        let args = [&["maint", "acquire", &name][..], flags].concat();
+        let outcome = Plugin::new(&proxy.kubeconfig).run(&args);
         if gone {
             outcome.expect(3).says("was deleted meanwhile");
             assert_eq!(holder(&look(&plane, NAMESPACE, &name)), "");

@@ -501,7 +501,7 @@ fn a_dry_run_changes_nothing() {
 }
 
 #[test]
-fn acquiring_costs_a_read_and_a_write_for_the_node() {
+fn acquiring_costs_a_read_and_a_write_for_the_node_which_is_looked_at_again() {
     let node = node(shared());
     plugin().run(&["maint", "acquire", &node]).expect(0);
     plugin().run(&["maint", "release", &node]).expect(0);
@@ -513,6 +513,8 @@ fn acquiring_costs_a_read_and_a_write_for_the_node() {
     let lease = format!("/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{node}");
     let mut expected = vec![
         "create /apis/authentication.k8s.io/v1/selfsubjectreviews".to_owned(),
+        format!("get /api/v1/nodes/{node}"),
+        // Once more when the lease is taken: it goes with the node as it is then.
         format!("get /api/v1/nodes/{node}"),
         format!("get /apis/coordination.k8s.io/v1/namespaces/medik8s-leases/leases/node-{node}"),
         format!("get {lease}"),

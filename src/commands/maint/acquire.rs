@@ -262,7 +262,7 @@ pub async fn take_all(
         Ok(()) => tokio::select! {
             biased;
             interruption = interrupted() => Err(interruption),
-            outcome = settle(claims, &own, &mut taken, cluster) => outcome,
+            outcome = settle(&own, &mut taken, cluster) => outcome,
         },
         outcome => outcome,
     };
@@ -275,14 +275,9 @@ pub async fn take_all(
 
 /// Makes sure of what is told next: that the leases are held for as long as was asked for, and that the
 /// nodes are still those that were looked at.
-async fn settle(
-    claims: &[Known],
-    own: &[Claim],
-    taken: &mut [(Held, Standing)],
-    cluster: &Cluster,
-) -> Result<()> {
+async fn settle(own: &[Claim], taken: &mut [(Held, Standing)], cluster: &Cluster) -> Result<()> {
     let deadline = Some(Instant::now() + OUTAGE);
-    if let Some((_, why)) = settle_owners(claims, own, taken, deadline, cluster).await? {
+    if let Some((_, why)) = settle_owners(own, taken, deadline, cluster).await? {
         return Err(why);
     }
     renew_old(own, taken, deadline, cluster).await
@@ -371,7 +366,7 @@ async fn gather(
             }
             // A moment at least is left to an outage, whatever the limit.
             let deadline = deadline.map(|deadline| deadline.max(Instant::now() + OUTAGE));
-            if let Some(lost) = settle_owners(claims, own, &mut taken, deadline, cluster).await? {
+            if let Some(lost) = settle_owners(own, &mut taken, deadline, cluster).await? {
                 return Ok(Some(lost));
             }
             ask_medik8s(own, deadline, cluster).await
@@ -420,16 +415,12 @@ async fn rename_all(
     let deadline = deadline.map(|deadline| deadline.max(Instant::now() + UNDO));
     let is_admin = claims.iter().any(|(claim, _)| claim.terms.who.is_admin());
     let look = async || {
-        if !is_admin {
-            // The owner stays.
-            return Ok(Vec::new());
-        }
-        persistently(deadline, async || cluster.nodes(None).await).await
-    };
-    let check_nodes = |nodes: &[Metadata]| {
+        let nodes = persistently(deadline, async || cluster.nodes(None).await).await?;
         let exists = |claim: &Claim| nodes.iter().any(|node| node.name == claim.at.name);
-        let gone = claims.iter().find(|(claim, _)| is_admin && !exists(claim));
-        gone.map_or(Ok(()), |(claim, _)| Err(deleted(&claim.at.name)))
+        match claims.iter().find(|(claim, _)| !exists(claim)) {
+            Some((claim, _)) => Err(deleted(&claim.at.name)),
+            None => Ok(nodes),
+        }
     };
     let work = async {
         for (n, ((claim, _), (held, _))) in claims.iter().zip(&*taken).enumerate() {
@@ -438,8 +429,8 @@ async fn rename_all(
                 return Ok(Some((n, Error::LostRace { message })));
             }
         }
-        let nodes = look().await?;
-        check_nodes(&nodes)?;
+        // Else the owner stays, which was looked at a moment ago.
+        let nodes = if is_admin { look().await? } else { Vec::new() };
         let renamed = stream::iter(claims.iter().zip(&*taken).enumerate())
             .map(async |(n, ((claim, _), (held, before)))| {
                 if held.is_left() {
@@ -459,9 +450,7 @@ async fn rename_all(
             }
         }
         if lost.is_none() {
-            // The owner was written together with the name.
             let nodes = look().await?;
-            check_nodes(&nodes)?;
             let was_recreated = |held: &Held| {
                 let metadata = &held.lease().value.metadata;
                 nodes.iter().any(|node| metadata.belongs_to_predecessor_of(node))
@@ -547,22 +536,19 @@ async fn renew_old(
     Ok(())
 }
 
-/// Makes sure that each lease whose owner was written goes with its node as it is now: the node may
-/// have been deleted, or recreated, since it was looked at. The first that was lost by that, if any.
+/// Makes sure that each lease goes with its node as it is now: the node may have been deleted, or
+/// recreated, since it was looked at, and the garbage collector deletes a lease whose owner is gone, also
+/// one that was there before. The first that was lost by that, if any.
 async fn settle_owners(
-    claims: &[Known],
     own: &[Claim],
     taken: &mut [(Held, Standing)],
     deadline: Option<Instant>,
     cluster: &Cluster,
 ) -> Result<Option<LostAgain>> {
-    let owned = |lease: &Lease| (lease.metadata.uid.clone(), lease.metadata.owner_references.clone());
-    let is_new = |(known, held): (&Known, &Held)| {
-        !held.is_left()
-            && known.1.as_ref().map(|lease| owned(&lease.value)) != Some(owned(&held.lease().value))
-    };
-    let new: Vec<usize> = (0..taken.len()).filter(|n| is_new((&claims[*n], &taken[*n].0))).collect();
-    let nodes: Vec<Metadata> = match &new[..] {
+    // What was left as it was is looked at when it is taken.
+    let is_ours = |n: &usize| !taken[*n].0.is_left() && !own[*n].writing.dry_run;
+    let ours: Vec<usize> = (0..taken.len()).filter(is_ours).collect();
+    let nodes: Vec<Metadata> = match &ours[..] {
         [] => return Ok(None),
         [n] => match persistently(deadline, async || cluster.node(&own[*n].at.name).await).await {
             Err(error) if error.is_not_found() => Vec::new(),
@@ -571,7 +557,7 @@ async fn settle_owners(
         _ => persistently(deadline, async || cluster.nodes(None).await).await?,
     };
     let nodes: BTreeMap<&str, &Metadata> = nodes.iter().map(|node| (node.name.as_str(), node)).collect();
-    for n in new {
+    for n in ours {
         let (claim, held) = (&own[n], taken[n].0.clone());
         let node = nodes.get(claim.at.name.as_str()).map(|node| (*node).clone());
         match claim.settle(cluster, held, node, deadline).await? {
