@@ -130,18 +130,24 @@ fn what_supersedes_a_late_create_belongs_to_the_node_that_the_create_was_for() {
     plugin().run(&["maint", "acquire", &node, "--holder", "jane"]).expect(0);
     let (looks, created) = (AtomicUsize::new(0), Arc::new(AtomicBool::new(false)));
     let (once, path) = (Arc::clone(&created), format!("/api/v1/nodes/{node}"));
+    let recreated = Arc::new(AtomicBool::new(false));
+    let there = Arc::clone(&recreated);
     let proxy = FaultProxy::start(shared(), move |method, asked| {
         if method == "POST" && is_lease_write(method, asked) && !once.swap(true, Ordering::SeqCst) {
             return Fault::Late(7000);
         }
-        let looks = method == "GET" && asked.starts_with(&path) && looks.fetch_add(1, Ordering::SeqCst) == 1;
-        if looks { Fault::Late(1500) } else { Fault::None }
+        // It looks at the node when the lease is gone, and finds the new one.
+        if method == "GET" && asked.starts_with(&path) && looks.fetch_add(1, Ordering::SeqCst) == 1 {
+            wait_for("the new node", SOON, || there.load(Ordering::SeqCst), String::new);
+        }
+        Fault::None
     });
     let args = ["maint", "acquire", &node, "--holder", "ann", "--admin", "--wait"];
     let mut waiting = Plugin::new(&proxy.kubeconfig).start(&args);
     waiting.until_stderr("it waits", SOON, |text| text.contains("held by 'jane'"));
     shared().kubectl(&["delete", "node", &node]);
     make_node(&node);
+    recreated.store(true, Ordering::SeqCst);
     wait_for("it once", SOON, || created.load(Ordering::SeqCst), || waiting.stderr());
     let began = Instant::now();
     waiting.signal("-TERM");
