@@ -153,7 +153,7 @@ pub async fn run(
             Some(Report::Surviving(processes)) => {
                 warn(&format!(
                     "the command has ended, but {processes} could not be ended: the lease is kept until it is gone; \
-                     an interrupt leaves it to expire"
+                     an interrupt leaves it behind, and the lease unreleased"
                 ));
                 stubborn = Some(processes);
             }

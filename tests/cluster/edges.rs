@@ -161,6 +161,50 @@ fn a_node_that_is_deleted_during_a_wait_ends_it() {
     assert_eq!(holder(&lease(&node)), "");
 }
 
+/// Acquires a node that is deleted, and created again unless it is `gone`, while its lease is written: the
+/// node, if it is held then. Its lease may have been there `before`.
+fn acquire_while_the_node_goes(
+    plane: &ControlPlane,
+    gone: bool,
+    before: bool,
+    flags: &[&str],
+) -> Option<String> {
+    let direct = Plugin::new(plane.kubeconfig(User::Admin, 0));
+    let name = node(plane);
+    if before {
+        direct.run(&["maint", "acquire", &name]).expect(0);
+        direct.run(&["maint", "release", &name]).expect(0);
+    }
+    let (kubectl, kubeconfig) = (plane.assets.join("kubectl"), plane.kubeconfig(User::Admin, 0));
+    let manifest = plane.folder.join(format!("{name}.json"));
+    let object = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name } });
+    std::fs::write(&manifest, object.to_string()).unwrap();
+    let (meanwhile, node) = (AtomicBool::new(false), name.clone());
+    let proxy = FaultProxy::start(plane, move |method, path| {
+        if is_lease_write(method, path) && !meanwhile.swap(true, Ordering::SeqCst) {
+            let kubectl = |args: &[&str]| {
+                let mut run = Command::new(&kubectl);
+                run.args(args).env("KUBECONFIG", &kubeconfig).stdout(Stdio::null());
+                assert!(run.status().unwrap().success());
+            };
+            kubectl(&["delete", "node", &node]);
+            if !gone {
+                kubectl(&["create", "-f", manifest.to_str().unwrap()]);
+            }
+        }
+        Fault::None
+    });
+    let args = [&["maint", "acquire", &name][..], flags].concat();
+    let outcome = Plugin::new(&proxy.kubeconfig).run(&args);
+    if gone {
+        outcome.expect(3).says("was deleted meanwhile");
+        assert_eq!(holder(&look(plane, NAMESPACE, &name)), "");
+        return None;
+    }
+    outcome.expect(0);
+    Some(name)
+}
+
 /// The garbage collector deletes the lease of a node of before: from under its holder, if the node was
 /// recreated while the lease was waited for, before the look, or between the look and the write.
 #[test]
@@ -211,7 +255,7 @@ fn a_lease_is_never_left_to_a_node_that_is_no_more() {
     assert_eq!(waiting.wait(), 0, "{}", waiting.stderr());
     taken.extend([first, second]);
 
-    // While the lease is written; one that was there before has the owner that it had.
+    // One that was there before has the owner that it had.
     for (gone, before, flags) in [
         (false, false, &["--admin"][..]),
         (true, false, &["--admin"]),
@@ -220,39 +264,7 @@ fn a_lease_is_never_left_to_a_node_that_is_no_more() {
         (false, true, &["--wait=20s"]),
         (true, true, &[]),
     ] {
-        let name = node(&plane);
-        if before {
-            direct.run(&["maint", "acquire", &name]).expect(0);
-            direct.run(&["maint", "release", &name]).expect(0);
-        }
-        let (kubectl, kubeconfig) = (plane.assets.join("kubectl"), plane.kubeconfig(User::Admin, 0));
-        let manifest = plane.folder.join(format!("{name}.json"));
-        let object = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name } });
-        std::fs::write(&manifest, object.to_string()).unwrap();
-        let (meanwhile, node) = (AtomicBool::new(false), name.clone());
-        let proxy = FaultProxy::start(&plane, move |method, path| {
-            if is_lease_write(method, path) && !meanwhile.swap(true, Ordering::SeqCst) {
-                let kubectl = |args: &[&str]| {
-                    let mut run = Command::new(&kubectl);
-                    run.args(args).env("KUBECONFIG", &kubeconfig).stdout(Stdio::null());
-                    assert!(run.status().unwrap().success());
-                };
-                kubectl(&["delete", "node", &node]);
-                if !gone {
-                    kubectl(&["create", "-f", manifest.to_str().unwrap()]);
-                }
-            }
-            Fault::None
-        });
-        let args = [&["maint", "acquire", &name][..], flags].concat();
-        let outcome = Plugin::new(&proxy.kubeconfig).run(&args);
-        if gone {
-            outcome.expect(3).says("was deleted meanwhile");
-            assert_eq!(holder(&look(&plane, NAMESPACE, &name)), "");
-        } else {
-            outcome.expect(0);
-            taken.push(name);
-        }
+        taken.extend(acquire_while_the_node_goes(&plane, gone, before, flags));
     }
 
     for name in &taken {

@@ -629,7 +629,12 @@ pub async fn undo(claims: &[Claim], cluster: &Cluster, printer: &mut Printer) {
     let undone = tokio::select! {
         undone = undone => undone,
         _ = interrupted() => {
-            printer.warn("interrupted while releasing what was taken: it may still be held");
+            let names: Vec<_> = claims.iter().map(|claim| claim.at.name.as_str()).collect();
+            let names = names.join(" ");
+            printer.warn(&format!(
+                "interrupted while releasing what was taken: it may still be held ('kubectl lease maint status \
+                 {names}' shows it)"
+            ));
             return;
         }
     };

@@ -95,9 +95,10 @@ pub async fn under(
         // An administrator's that was adopted has no end.
         let admins = held.iter().find(|held| held.who.is_admin()).map(|held| &held.at.name);
         let (fate, then) = match admins {
-            Some(name) => {
-                ("it is held until it is released", format!(", then 'maint release {name} --admin --force'"))
-            }
+            Some(name) => (
+                "it is held until it is released",
+                format!(", then 'kubectl lease maint release {name} --admin --force'"),
+            ),
             None => ("it will expire", String::new()),
         };
         return Err(Error::NotEnded {
@@ -139,9 +140,14 @@ pub async fn release(held: &[Held], cluster: &Cluster, printer: &mut Printer) {
     };
     match outcomes {
         Ok(outcomes) => tell_released(held, outcomes, printer),
-        Err(why) if held.iter().any(|held| held.who.is_admin()) => printer.warn(&format!(
-            "it may not be released ('maint release --admin --force' releases an administrator's): {why}"
-        )),
+        Err(why) if held.iter().any(|held| held.who.is_admin()) => {
+            let admins = held.iter().filter(|held| held.who.is_admin());
+            let names: Vec<_> = admins.map(|held| held.at.name.as_str()).collect();
+            printer.warn(&format!(
+                "it may not be released ('kubectl lease maint release {} --admin --force' does it): {why}",
+                names.join(" ")
+            ));
+        }
         Err(why) => printer.warn(&format!("it may not be released, and will expire: {why}")),
     }
 }
@@ -159,7 +165,7 @@ fn tell_released(held: &[Held], outcomes: Vec<Result<Released>>, printer: &mut P
                 held.who
             )),
             Err(error) if held.who.is_admin() => printer.warn(&format!(
-                "{name} is not released, 'maint release {name} --admin --force' does it: {error}"
+                "{name} is not released, 'kubectl lease maint release {name} --admin --force' does it: {error}"
             )),
             Err(error) => printer.warn(&format!("{name} is not released, it will expire: {error}")),
         }
