@@ -218,19 +218,29 @@ fn a_lease_is_never_left_to_a_node_that_is_no_more() {
         assert_ne!(owner(name), json!(uid(name)));
     };
     let direct = Plugin::new(plane.kubeconfig(User::Admin, 0));
+    // The new owner is written together with the holder: in between, the lease could be collected.
+    let writes = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&writes);
+    let proxy = FaultProxy::start(&plane, move |method, path| {
+        counted.fetch_add(usize::from(is_lease_write(method, path)), Ordering::SeqCst);
+        Fault::None
+    });
+    let once = |what: &str| assert_eq!(writes.swap(0, Ordering::SeqCst), 1, "{what}");
+    let counting = Plugin::new(&proxy.kubeconfig);
     let mut taken = Vec::new();
     let old = node(&plane);
     direct.run(&["maint", "acquire", &old]).expect(0);
     direct.run(&["maint", "release", &old]).expect(0);
     recreate(&old);
-    direct.run(&["maint", "acquire", &old]).expect(0);
+    counting.run(&["maint", "acquire", &old]).expect(0);
+    once("recreated before the look");
     taken.push(old);
 
     for admin in [&[][..], &["--admin"]] {
         let name = node(&plane);
         direct.run(&["maint", "acquire", &name, "--holder", "jane"]).expect(0);
         let args = [&["maint", "acquire", &name, "--holder", "john", "--wait"][..], admin].concat();
-        let mut waiting = direct.start(&args);
+        let mut waiting = counting.start(&args);
         waiting.until_stderr("it waits", SOON, |text| text.contains("waiting for"));
         recreate(&name);
         let lease = look(&plane, NAMESPACE, &name);
@@ -240,6 +250,7 @@ fn a_lease_is_never_left_to_a_node_that_is_no_more() {
             plane.kubectl(&["delete", "lease", "-n", NAMESPACE, &name]);
         }
         assert_eq!(waiting.wait(), 0, "{}: {lease}", waiting.stderr());
+        once("recreated during the wait");
         taken.push(name);
     }
 
