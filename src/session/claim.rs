@@ -343,13 +343,15 @@ impl Claim {
             }
             let owned = persistently(deadline, async || held.belong_to(cluster, node, &self.writing).await);
             match owned.await {
-                Ok(()) => return Ok(Took::Yes(held, Standing::Free)),
-                Err(error) if error.is_conflict() || error.is_not_found() => {}
+                // Unless it was recreated once more.
+                Ok(()) => {}
+                Err(error) if error.is_conflict() || error.is_not_found() => {
+                    match persistently(deadline, async || self.take_anew(cluster).await).await? {
+                        Took::Yes(anew, _) => held = anew,
+                        no @ Took::No(..) => return Ok(no),
+                    }
+                }
                 Err(error) => return Err(error),
-            }
-            match persistently(deadline, async || self.take_anew(cluster).await).await? {
-                Took::Yes(anew, _) => held = anew,
-                no @ Took::No(..) => return Ok(no),
             }
             now = match persistently(deadline, async || cluster.node(&self.at.name).await).await {
                 Err(error) if error.is_not_found() => None,

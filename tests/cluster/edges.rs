@@ -161,11 +161,20 @@ fn a_node_that_is_deleted_during_a_wait_ends_it() {
     assert_eq!(holder(&lease(&node)), "");
 }
 
-/// Acquires a node that is deleted, and created again unless it is `gone`, while its lease is written: the
-/// node, if it is held then. Its lease may have been there `before`.
-fn acquire_while_the_node_goes(
+/// What becomes of a node while its lease is written.
+#[derive(Clone, Copy, PartialEq)]
+enum Fate {
+    Deleted,
+    /// So many times.
+    Recreated(usize),
+}
+
+/// Acquires or renews the lease of a node that is deleted, or recreated, while it is written: the node, if it
+/// is held then. It is there `before`.
+fn write_while_the_node_goes(
     plane: &ControlPlane,
-    gone: bool,
+    verb: &str,
+    fate: Fate,
     before: bool,
     flags: &[&str],
 ) -> Option<String> {
@@ -173,30 +182,33 @@ fn acquire_while_the_node_goes(
     let name = node(plane);
     if before {
         direct.run(&["maint", "acquire", &name]).expect(0);
+    }
+    if before && verb == "acquire" {
         direct.run(&["maint", "release", &name]).expect(0);
     }
     let (kubectl, kubeconfig) = (plane.assets.join("kubectl"), plane.kubeconfig(User::Admin, 0));
     let manifest = plane.folder.join(format!("{name}.json"));
     let object = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name } });
     std::fs::write(&manifest, object.to_string()).unwrap();
-    let (meanwhile, node) = (AtomicBool::new(false), name.clone());
+    let (writes, node) = (AtomicUsize::new(0), name.clone());
+    let times = if let Fate::Recreated(times) = fate { times } else { 1 };
     let proxy = FaultProxy::start(plane, move |method, path| {
-        if is_lease_write(method, path) && !meanwhile.swap(true, Ordering::SeqCst) {
+        if is_lease_write(method, path) && writes.fetch_add(1, Ordering::SeqCst) < times {
             let kubectl = |args: &[&str]| {
                 let mut run = Command::new(&kubectl);
                 run.args(args).env("KUBECONFIG", &kubeconfig).stdout(Stdio::null());
                 assert!(run.status().unwrap().success());
             };
             kubectl(&["delete", "node", &node]);
-            if !gone {
+            if fate != Fate::Deleted {
                 kubectl(&["create", "-f", manifest.to_str().unwrap()]);
             }
         }
         Fault::None
     });
-    let args = [&["maint", "acquire", &name][..], flags].concat();
+    let args = [&["maint", verb, &name][..], flags].concat();
     let outcome = Plugin::new(&proxy.kubeconfig).run(&args);
-    if gone {
+    if fate == Fate::Deleted {
         outcome.expect(3).says("was deleted meanwhile");
         assert_eq!(holder(&look(plane, NAMESPACE, &name)), "");
         return None;
@@ -267,15 +279,17 @@ fn a_lease_is_never_left_to_a_node_that_is_no_more() {
     taken.extend([first, second]);
 
     // One that was there before has the owner that it had.
-    for (gone, before, flags) in [
-        (false, false, &["--admin"][..]),
-        (true, false, &["--admin"]),
-        (false, true, &[]),
-        (false, true, &["--admin"]),
-        (false, true, &["--wait=20s"]),
-        (true, true, &[]),
+    for (verb, fate, before, flags) in [
+        ("acquire", Fate::Recreated(1), false, &["--admin"][..]),
+        ("acquire", Fate::Deleted, false, &["--admin"]),
+        ("acquire", Fate::Recreated(1), true, &[]),
+        ("acquire", Fate::Recreated(2), true, &[]),
+        ("acquire", Fate::Recreated(1), true, &["--admin"]),
+        ("acquire", Fate::Recreated(1), true, &["--wait=20s"]),
+        ("acquire", Fate::Deleted, true, &[]),
+        ("renew", Fate::Recreated(1), true, &[]),
     ] {
-        taken.extend(acquire_while_the_node_goes(&plane, gone, before, flags));
+        taken.extend(write_while_the_node_goes(&plane, verb, fate, before, flags));
     }
 
     for name in &taken {

@@ -41,7 +41,7 @@ const FRESH: Duration = Duration::from_secs(2);
 const GATHERED: i32 = 60;
 
 /// How long an outage may last, after the leases were taken, where nothing says for how long to wait.
-const OUTAGE: Duration = Duration::from_secs(3);
+pub const OUTAGE: Duration = Duration::from_secs(3);
 
 /// After a refusal that may pass, the next attempt.
 const REFUSED: Duration = Duration::from_millis(500);
@@ -539,7 +539,7 @@ async fn renew_old(
 /// Makes sure that each lease goes with its node as it is now: the node may have been deleted, or
 /// recreated, since it was looked at, and the garbage collector deletes a lease whose owner is gone, also
 /// one that was there before. The first that was lost by that, if any.
-async fn settle_owners(
+pub async fn settle_owners(
     own: &[Claim],
     taken: &mut [(Held, Standing)],
     deadline: Option<Instant>,
@@ -550,10 +550,15 @@ async fn settle_owners(
     let ours: Vec<usize> = (0..taken.len()).filter(is_ours).collect();
     let nodes: Vec<Metadata> = match &ours[..] {
         [] => return Ok(None),
-        [n] => match persistently(deadline, async || cluster.node(&own[*n].at.name).await).await {
-            Err(error) if error.is_not_found() => Vec::new(),
-            node => vec![node?],
-        },
+        [n] => {
+            let look = async || match cluster.node(&own[*n].at.name).await {
+                Err(error) if error.is_not_found() => Ok(Vec::new()),
+                // A user with permission to list nodes may lack that to get one.
+                Err(Error::Forbidden { .. }) => cluster.nodes(None).await,
+                node => node.map(|node| vec![node]),
+            };
+            persistently(deadline, look).await?
+        }
         _ => persistently(deadline, async || cluster.nodes(None).await).await?,
     };
     let nodes: BTreeMap<&str, &Metadata> = nodes.iter().map(|node| (node.name.as_str(), node)).collect();

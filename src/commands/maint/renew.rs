@@ -1,6 +1,12 @@
 use futures::{StreamExt as _, stream};
 
-use super::{AT_ONCE, Target, blocked, dry_run_note, targets, terms, unrenewed_seconds, who, writing};
+use tokio::time::Instant;
+
+use super::{
+    AT_ONCE, Target,
+    acquire::{OUTAGE, settle_owners},
+    blocked, dry_run_note, targets, terms, unrenewed_seconds, who, writing,
+};
 use crate::{
     cli::{self, DryRun, Renew},
     cluster::Cluster,
@@ -47,7 +53,14 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
             let mut claim = Claim::on_node(target.node, terms, seconds);
             claim.writing = writing.clone();
             match claim.take(cluster, target.lease).await? {
-                Took::Yes(_, before) => Ok((name, Some(before))),
+                Took::Yes(held, before) => {
+                    let deadline = Some(Instant::now() + OUTAGE);
+                    let mut renewed = [(held, before.clone())];
+                    match settle_owners(&[claim], &mut renewed, deadline, cluster).await? {
+                        Some((_, lost)) => Err(lost),
+                        None => Ok((name, Some(before))),
+                    }
+                }
                 Took::No(obstacle, lease) => {
                     let lease = lease.as_ref().map(|lease| &*lease.value);
                     Err(blocked(&name, &obstacle, lease, cluster.server_time()))
