@@ -26,6 +26,8 @@ pub struct WorkloadSpec {
     replicas: Option<i64>,
     /// How many a Job wants at once.
     parallelism: Option<i64>,
+    /// Of a Job: whether each of its pods has an index.
+    completion_mode: String,
     /// Of a Deployment.
     strategy: Strategy,
     /// Of a `DaemonSet`.
@@ -243,7 +245,9 @@ fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
             Ownership { replicas: one, ..worst(Why::JobFailed) }
         }
         (Kind::Job, Some(job)) => {
-            let single = Some(job.spec.parallelism.unwrap_or(1) <= 1);
+            // However many indexes run at once, there should be one pod of each.
+            let single =
+                Some(job.spec.completion_mode == "Indexed" || job.spec.parallelism.unwrap_or(1) <= 1);
             let plain = Ownership { replicas: one, ..told(Successor::Early, Why::Rolling, single) };
             let above = job.metadata.owner_references.iter().find(|owner| owner.controller);
             let Some(above) = above.filter(|above| Kind::of(above) == Some(Kind::CronJob)) else {
@@ -375,6 +379,14 @@ mod tests {
                     json!([]),
                 ),
             ),
+            (
+                Kind::Job,
+                workload("indexed", json!({ "completionMode": "Indexed", "parallelism": 4 }), json!([])),
+            ),
+            (
+                Kind::Job,
+                workload("unindexed", json!({ "completionMode": "NonIndexed", "parallelism": 4 }), json!([])),
+            ),
             (Kind::Job, workload("failed", json!({ "podReplacementPolicy": "Failed" }), json!([]))),
             (Kind::Job, workload("nightly-1", json!({}), json!([owner("batch/v1", "CronJob", "nightly")]))),
             (Kind::Job, workload("hourly-1", json!({}), json!([owner("batch/v1", "CronJob", "hourly")]))),
@@ -487,6 +499,21 @@ mod tests {
                 Early,
                 Why::Rolling,
                 Some("Job/default"),
+                Some(false),
+            ),
+            // An index is one, however many indexes run at once.
+            (
+                json!([owner("batch/v1", "Job", "indexed")]),
+                Early,
+                Why::Rolling,
+                Some("Job/indexed"),
+                Some(true),
+            ),
+            (
+                json!([owner("batch/v1", "Job", "unindexed")]),
+                Early,
+                Why::Rolling,
+                Some("Job/unindexed"),
                 Some(false),
             ),
             (json!([owner("batch/v1", "Job", "failed")]), WhenGone, Why::JobFailed, Some("Job/failed"), None),
