@@ -266,7 +266,7 @@ impl Assessment {
             (label, text)
         };
         let evidence = self.evidence.into_iter().map(line).collect();
-        Self { safer, evidence, ..self }
+        Self { evidence, safer, ..self }
     }
 }
 

@@ -260,7 +260,7 @@ fn ended_by_its_controller(pod: &Pod, ownership: &Ownership) -> Way {
         return Way::by_hand(what, Some(format!("kubectl get {at} -n {namespace} -o yaml")));
     };
     let to = |replicas: i64| told_to_run(controller, namespace, &replicas.to_string());
-    let (none, back) = (to(0), to(wanted));
+    let (end, back) = (to(0), to(wanted));
     let (stop, resume, stays) = if controller.starts_with("Job/") {
         (format!("suspend {controller}, which ends all its pods"), "resume it", "it stays suspended")
     } else {
@@ -273,13 +273,13 @@ fn ended_by_its_controller(pod: &Pod, ownership: &Ownership) -> Way {
              sure on {node}, and wherever else its pods ran, that they have ended ('crictl ps --label \
              io.kubernetes.pod.uid={uid}' shows none), and only then {resume}: {back}"
         );
-        return Way::by_hand(what, Some(none));
+        return Way::by_hand(what, Some(end));
     }
     let what = format!(
         "{stop}, and {resume} when all its pods are gone; if the wait times out, {stays}: '{back}' brings it back once \
          the containers have ended"
     );
-    Way::by_hand(what, Some(format!("{none} && {} && {back}", wait_until_all_gone(pod, selector))))
+    Way::by_hand(what, Some(format!("{end} && {} && {back}", wait_until_all_gone(pod, selector))))
 }
 
 /// What its disruption budgets allow, and the majority of its set.

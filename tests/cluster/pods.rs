@@ -826,6 +826,13 @@ fn several_pods_together_keep_to_their_budget() {
             "{namespace}/b was not deleted: the disruption budget web allows no more disruptions"
         ));
     assert!(["a", "b", "c"].iter().all(|name| !uid(&namespace, name).is_empty()), "none was deleted");
+    // As it is hinted: what the budget allows goes, and the others are told why not.
+    let outcome = plugin().run(&[&all[..], &["--safe", "--dry-run=server"]].concat()).expect(6);
+    assert_eq!(outcome.stdout, format!("{namespace}/a evicted, it has 30s to end (server dry run)\n"));
+    for name in ["b", "c"] {
+        let why = "was left alone: the disruption budget web allows no more disruptions";
+        assert!(outcome.stderr.contains(&format!("{namespace}/{name} {why}")), "{outcome:?}");
+    }
     // One at a time the budget has something left for.
     plugin().run(&["force-delete", "a", "-n", &namespace, "--confirm"]).expect(0);
     plugin().run(&["force-delete", "b", "-n", &namespace, "--confirm"]).expect(6);
