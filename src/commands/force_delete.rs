@@ -26,7 +26,7 @@ use crate::{
         assessment::{Assessment, Futile, Surroundings},
         duration::age,
         lease::Lease,
-        node::{Contact, late_after},
+        node::{Contact, HEARTBEAT_IS_OLD, late_after},
         pod::Pod,
         risk::Risk,
         safer::Safe,
@@ -403,10 +403,11 @@ fn refused(args: &ForceDelete, one: &Judged) -> Option<Error> {
     }
     // Whoever says so: a machine that is off does not heartbeat.
     if critical && one.heartbeats {
-        let hint = "switch the machine off first, and wait until its heartbeat is 40 seconds old";
+        let hint =
+            format!("switch the machine off first, and wait until its heartbeat is {HEARTBEAT_IS_OLD}");
         return refuse(
             "its node heartbeats, so the machine is on and its containers may run".into(),
-            Some(hint.into()),
+            Some(hint),
         );
     }
     let over = over_budget(one).filter(|_| args.consent.confirm && !args.consent.anyway);

@@ -1340,6 +1340,25 @@ mod tests {
         }
     }
 
+    /// What becomes of a pod when its node is well again depends on whether it was deleted.
+    #[test]
+    fn a_pod_that_is_not_deleted_runs_on() {
+        let none = json!([]);
+        let mut not_ready = around(5);
+        not_ready.nodes.as_mut().unwrap().get_mut("node-1").unwrap().status.conditions[0].status =
+            "False".into();
+        for (deleted, then) in [
+            (None, "the pod, which is not deleted, then runs on"),
+            (Some(5), "its kubelet then ends the pod in order"),
+            (Some(600), "its kubelet then ends the pod in order"),
+        ] {
+            for around in [&not_ready, &around(600)] {
+                let ways = Assessment::of(&pod("StatefulSet", deleted, &none), around, now()).safer;
+                assert!(ways[0].what.ends_with(then), "{deleted:?} {ways:?}");
+            }
+        }
+    }
+
     /// What is deleted is replaced at once, beside it: then its controller has to end it.
     #[test]
     fn one_that_would_be_doubled_by_its_deletion_is_ended_by_its_controller() {

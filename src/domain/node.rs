@@ -24,6 +24,8 @@ pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 const NEVER_REPORTED: &str = "NodeStatusNeverUpdated";
 /// The duration of a heartbeat lease, which is four renewals, unless the kubelet was told another.
 const LATE_AFTER: SignedDuration = SignedDuration::from_secs(40);
+/// When a machine that is off may be declared to be, in words.
+pub const HEARTBEAT_IS_OLD: &str = "older than its lease lasts, by default 40 seconds";
 /// A node's clock may be ahead by so much, and its heartbeats are still taken for fresh: if it is dead,
 /// they are old soon enough. One from further in the future says nothing about when it was sent.
 const AHEAD: SignedDuration = SignedDuration::from_mins(10);

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{
     duration::age,
-    node::Contact,
+    node::{Contact, HEARTBEAT_IS_OLD},
     pod::Pod,
     risk::{Deletion, Facts},
     time::ServerTime,
@@ -340,6 +340,14 @@ fn asked_to_go(pod: &Pod, facts: &Facts, ownership: &Ownership, eviction: &Evict
     }
 }
 
+/// What becomes of a pod when its node is well again.
+fn what_its_kubelet_does(facts: &Facts) -> &'static str {
+    match facts.deletion {
+        Deletion::NotBegun => "the pod, which is not deleted, then runs on",
+        Deletion::Begun | Deletion::Stuck => "its kubelet then ends the pod in order",
+    }
+}
+
 /// Its machine may be switched off, and is then declared to be.
 fn switch_off(node: &str) -> Way {
     Way::by_hand(
@@ -358,13 +366,14 @@ fn on_a_node_that_is_not_ready(
     let node = &pod.spec.node_name;
     let repair = Way::by_hand(
         format!(
-            "repair what is wrong on {node}, such as a container runtime that hangs: its kubelet then ends the pod in order"
+            "repair what is wrong on {node}, such as a container runtime that hangs: {}",
+            what_its_kubelet_does(facts)
         ),
         Some(format!("kubectl describe node {node}")),
     );
     let off = Way::by_hand(
         format!(
-            "switch the machine of {node} off, make sure of it, and declare it when its heartbeat is 40 seconds old"
+            "switch the machine of {node} off, make sure of it, and declare it when its heartbeat is {HEARTBEAT_IS_OLD}"
         ),
         Some(format!("kubectl lease fence {node}")),
     );
@@ -386,7 +395,7 @@ fn on_a_silent_node(pod: &Pod, facts: &Facts, ownership: &Ownership) -> Vec<Way>
     if facts.is_guarded() {
         return vec![
             Way::by_hand(
-                format!("bring {node} back: its kubelet then ends the pod in order"),
+                format!("bring {node} back: {}", what_its_kubelet_does(facts)),
                 Some(format!("kubectl lease partitions {node} -w")),
             ),
             switch_off(node),
@@ -399,7 +408,8 @@ fn on_a_silent_node(pod: &Pod, facts: &Facts, ownership: &Ownership) -> Vec<Way>
         (_, Deletion::NotBegun) => {
             let controller = ownership.controller.as_deref().unwrap_or("its controller");
             let what = format!(
-                "delete it as usual: {controller} starts the next one at once, {node} ends this one when it is back"
+                "delete it as usual: {controller} does not wait for its end to start the next one, {node} ends this one \
+                 when it is back"
             );
             Way { takes: Some(Safe::Replace), ..Way::delete(pod, what) }
         }
