@@ -32,7 +32,7 @@ use crate::{
         deadline::Schedule,
         duration::age,
         lease::Lease,
-        node::{Contact, HEARTBEATS, Node, OUT_OF_SERVICE, Taint, late_after},
+        node::{Contact, HEARTBEAT_IS_OLD, HEARTBEATS, Node, OUT_OF_SERVICE, Taint, late_after},
         pod::Pod,
         risk::Risk,
         taking::{Replaces, Terms},
@@ -223,7 +223,7 @@ fn check(args: &Fence, seen: &Seen, cluster: &Cluster) -> Result<()> {
         ),
         _ if fresh => refuse(
             format!("{node} heartbeats ({heard}), whatever its Ready condition says"),
-            "switch it off first, and wait until its heartbeat is 40 seconds old",
+            &format!("switch it off first, and wait until its heartbeat is {HEARTBEAT_IS_OLD}"),
         ),
         Contact::Late => refuse(
             format!("{node} is late ({heard}), and not given up by the node controller yet"),

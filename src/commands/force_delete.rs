@@ -26,7 +26,7 @@ use crate::{
         assessment::{Assessment, Futile, Surroundings},
         duration::age,
         lease::Lease,
-        node::{Contact, late_after},
+        node::{Contact, HEARTBEAT_IS_OLD, late_after},
         pod::Pod,
         risk::Risk,
         safer::Safe,
@@ -91,11 +91,13 @@ impl Judged {
 }
 
 /// Judges several pods as what goes together: each by what the ones before it leave of the disruption
-/// budgets.
-fn judge(pods: Vec<Object<Pod>>, mut around: Surroundings, now: ServerTime) -> Vec<Judged> {
+/// budgets. Without force, those go that have a way.
+fn judge(pods: Vec<Object<Pod>>, mut around: Surroundings, safely: bool, now: ServerTime) -> Vec<Judged> {
     let one = |pod: Object<Pod>| {
         let judged = Judged::new(pod, &around, now);
-        around.spend(&judged.pod.value);
+        if !safely || safe_way(&judged.assessment).is_some() {
+            around.spend(&judged.pod.value);
+        }
         judged
     };
     pods.into_iter().map(one).collect()
@@ -126,28 +128,11 @@ async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Pr
     let ((), mut around, who) =
         tokio::try_join!(check_rights(args, &values, cluster), evidence::around(cluster, &values), who)?;
     let now = cluster.server_time();
-    let judged = judge(pods, around.clone(), now);
+    let judged = judge(pods, around.clone(), args.safe, now);
     let judged: Vec<_> = judged.into_iter().map(|one| one.reached_by(cluster.flags())).collect();
     for one in &judged {
         show(one, printer);
     }
-    // All are judged and asked about before any is touched.
-    let mut choices = Vec::new();
-    let mut asked = false;
-    for one in &judged {
-        choices.push(choose(args, one, &mut asked, printer)?);
-    }
-    if asked {
-        // A person takes time to think, and the world goes on meanwhile.
-        let values: Vec<&Pod> = judged.iter().map(|one| &*one.pod.value).collect();
-        around = evidence::around(cluster, &values).await?;
-        let mut later = around.clone();
-        for one in &judged {
-            still_so(one, None, &later, cluster.server_time())?;
-            later.spend(&one.pod.value);
-        }
-    }
-    let who = who.map_or_else(|| "an unknown user".to_owned(), |who| who.to_string());
     let mut failure: Option<Error> = None;
     // One that cannot be deleted is no reason to leave the others: each has had its yes. The first
     // failure tells the exit code.
@@ -155,8 +140,29 @@ async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Pr
         None => failure = Some(error),
         Some(_) => printer.error(&error),
     };
+    // All are judged and asked about before any is touched.
+    let mut choices = Vec::new();
+    let mut asked = false;
+    for one in &judged {
+        match choose(args, one, &mut asked, printer) {
+            // What has no way without force is left, and the others go as far as they may.
+            Err(error) if args.safe && safe_way(&one.assessment).is_none() => failed(error, printer),
+            choice => choices.push((one, choice?)),
+        }
+    }
+    if asked {
+        // A person takes time to think, and the world goes on meanwhile.
+        let values: Vec<&Pod> = choices.iter().map(|(one, _)| &*one.pod.value).collect();
+        around = evidence::around(cluster, &values).await?;
+        let mut later = around.clone();
+        for (one, _) in &choices {
+            still_so(one, None, &later, cluster.server_time())?;
+            later.spend(&one.pod.value);
+        }
+    }
+    let who = who.map_or_else(|| "an unknown user".to_owned(), |who| who.to_string());
     let mut acted = Vec::new();
-    for (one, choice) in judged.iter().zip(choices) {
+    for (one, choice) in choices {
         let began = cluster.server_time();
         match act(args, one, choice, &who, &mut around, cluster, printer).await {
             Ok(()) => {
@@ -381,7 +387,7 @@ fn safe_word(way: Safe) -> &'static str {
 /// Why no yes is enough to force-delete a pod.
 fn refused(args: &ForceDelete, one: &Judged) -> Option<Error> {
     let name = one.pod.value.full_name();
-    let Assessment { risk, safer, contact, spent_budgets, .. } = &one.assessment;
+    let Assessment { risk, safer, contact, .. } = &one.assessment;
     let refuse = |why: String, hint: Option<String>| {
         Some(Error::Refused { message: format!("{name} was not deleted: {why}"), hint })
     };
@@ -389,7 +395,7 @@ fn refused(args: &ForceDelete, one: &Judged) -> Option<Error> {
     let alive = contact.is_some_and(Contact::is_alive);
     if critical && alive {
         let first = safer.first().map(|way| match (&way.command, way.takes) {
-            (_, Some(safe)) => format!("--safe to {}", safe_word(safe)),
+            (_, Some(safe)) => format!("--safe --confirm to {}", safe_word(safe)),
             (Some(command), None) => format!("{}: {command}", way.what),
             (None, None) => way.what.clone(),
         });
@@ -397,22 +403,26 @@ fn refused(args: &ForceDelete, one: &Judged) -> Option<Error> {
     }
     // Whoever says so: a machine that is off does not heartbeat.
     if critical && one.heartbeats {
-        let hint = "switch the machine off first, and wait until its heartbeat is 40 seconds old";
+        let hint =
+            format!("switch the machine off first, and wait until its heartbeat is {HEARTBEAT_IS_OLD}");
         return refuse(
             "its node heartbeats, so the machine is on and its containers may run".into(),
-            Some(hint.into()),
+            Some(hint),
         );
     }
+    let over = over_budget(one).filter(|_| args.consent.confirm && !args.consent.anyway);
+    over.and_then(|over| {
+        let hint = "--safe --confirm evicts as the budget allows; fewer pods at once; --anyway goes over it";
+        refuse(over, Some(hint.into()))
+    })
+}
+
+/// Which disruption budget a pod that runs on would go over, if one.
+fn over_budget(one: &Judged) -> Option<String> {
+    let Assessment { contact, spent_budgets, .. } = &one.assessment;
     let begun = one.pod.value.metadata.deletion_timestamp.is_some();
-    let over = alive && !begun && !spent_budgets.is_empty();
-    if over && args.consent.confirm && !args.consent.anyway {
-        let hint = "--safe evicts as the budget allows; fewer pods at once; --anyway goes over it";
-        return refuse(
-            format!("the disruption budget {} allows no more disruptions", spent_budgets.join(", ")),
-            Some(hint.into()),
-        );
-    }
-    None
+    let over = contact.is_some_and(Contact::is_alive) && !begun && !spent_budgets.is_empty();
+    over.then(|| format!("the disruption budget {} allows no more disruptions", spent_budgets.join(", ")))
 }
 
 /// What the user wants done; an error if that is nothing. `asked` is set if it took a question.
@@ -489,6 +499,21 @@ fn choose(args: &ForceDelete, one: &Judged, asked: &mut bool, printer: &mut Prin
     }
 }
 
+/// Why `--safe` does nothing about a pod.
+fn left_alone(one: &Judged) -> Error {
+    let name = one.pod.value.full_name();
+    let Assessment { safer, .. } = &one.assessment;
+    let message = match (safer.first(), over_budget(one)) {
+        (None, _) => format!("nothing can be done about {name} without force"),
+        (Some(_), Some(over)) => format!("{name} was left alone: {over}"),
+        (Some(_), None) => format!("{name} was left alone: what is safer than force is to be done by hand"),
+    };
+    let hint = safer.first().map(|way| {
+        way.command.as_ref().map_or_else(|| way.what.clone(), |command| format!("{}: {command}", way.what))
+    });
+    Error::Refused { message, hint }
+}
+
 fn choose_safely(
     args: &ForceDelete,
     one: &Judged,
@@ -497,15 +522,7 @@ fn choose_safely(
 ) -> Result<Choice> {
     let name = one.pod.value.full_name();
     let Some(way) = safe_way(&one.assessment) else {
-        let first = one.assessment.safer.first();
-        return Err(Error::Refused {
-            message: format!("nothing can be done about {name} from here without force"),
-            hint: first.map(|way| {
-                way.command
-                    .clone()
-                    .map_or_else(|| way.what.clone(), |command| format!("{}: {command}", way.what))
-            }),
-        });
+        return Err(left_alone(one));
     };
     // To wait changes nothing.
     if way == Safe::Await || args.consent.confirm || args.write.dry_run != DryRun::None {

@@ -260,7 +260,13 @@ impl Assessment {
     #[must_use]
     pub fn reached_by(self, flags: &str) -> Self {
         let safer = self.safer.into_iter().map(|way| way.reached_by(flags)).collect();
-        Self { safer, ..self }
+        let line = |(label, text): (&'static str, String)| {
+            // What its controller takes to come back is to be typed, too.
+            let text = if label == "owner" { safer::with_flags(&text, flags) } else { text };
+            (label, text)
+        };
+        let evidence = self.evidence.into_iter().map(line).collect();
+        Self { evidence, safer, ..self }
     }
 }
 
@@ -467,14 +473,18 @@ fn evidence(
         lines.push(("held by", held));
     }
     let direct = pod.controller().map(|owner| format!("{}/{}", owner.kind, owner.name));
-    lines.push((
-        "owner",
-        match (direct, &assessment.ownership.controller) {
-            (Some(direct), Some(above)) if direct != *above => format!("{direct}, {above}"),
-            (Some(direct), _) => direct,
-            (None, _) => "none".to_owned(),
-        },
-    ));
+    let mut owner = match (direct, &assessment.ownership.controller) {
+        (Some(direct), Some(above)) if direct != *above => format!("{direct}, {above}"),
+        (Some(direct), _) => direct,
+        (None, _) => "none".to_owned(),
+    };
+    if let Some(back) = safer::brought_back(pod, &assessment.ownership) {
+        let _ = write!(
+            owner,
+            ", which was told to run none: {back} brings it back, once the containers have ended"
+        );
+    }
+    lines.push(("owner", owner));
     if let Some(replicas) = assessment.ownership.replicas.filter(|replicas| replicas.wanted > 1) {
         let majority = if replicas.keep_a_majority_without(pod) { "a majority" } else { "no majority" };
         lines.push((
@@ -1330,6 +1340,25 @@ mod tests {
         }
     }
 
+    /// What becomes of a pod when its node is well again depends on whether it was deleted.
+    #[test]
+    fn a_pod_that_is_not_deleted_runs_on() {
+        let none = json!([]);
+        let mut not_ready = around(5);
+        not_ready.nodes.as_mut().unwrap().get_mut("node-1").unwrap().status.conditions[0].status =
+            "False".into();
+        for (deleted, then) in [
+            (None, "the pod, which is not deleted, then runs on"),
+            (Some(5), "its kubelet then ends the pod in order"),
+            (Some(600), "its kubelet then ends the pod in order"),
+        ] {
+            for around in [&not_ready, &around(600)] {
+                let ways = Assessment::of(&pod("StatefulSet", deleted, &none), around, now()).safer;
+                assert!(ways[0].what.ends_with(then), "{deleted:?} {ways:?}");
+            }
+        }
+    }
+
     /// What is deleted is replaced at once, beside it: then its controller has to end it.
     #[test]
     fn one_that_would_be_doubled_by_its_deletion_is_ended_by_its_controller() {
@@ -1353,35 +1382,117 @@ mod tests {
             }
             around
         };
-        let one = json!({ "replicas": 1 });
-        let (recreate, forbid) =
-            (json!({ "strategy": { "type": "Recreate" } }), json!({ "concurrencyPolicy": "Forbid" }));
-        let gone = "kubectl wait --for=delete pod/db-0 -n shop --timeout=150s";
+        let selector = json!({ "matchLabels": { "app": "db" } });
+        let one = json!({ "replicas": 1, "selector": selector });
+        let (recreate, forbid) = (
+            json!({ "strategy": { "type": "Recreate" }, "selector": selector }),
+            json!({ "concurrencyPolicy": "Forbid" }),
+        );
+        let of_job = json!({ "selector": selector });
+        let indexed = json!({ "selector": selector, "completionMode": "Indexed", "parallelism": 3 });
+        // All of them, but not what has ended before.
+        let gone = "kubectl wait --for=delete pod -l app=db \
+                    --field-selector=status.phase!=Failed,status.phase!=Succeeded -n shop --timeout=150s";
         let suspend = |on| format!(r#"kubectl patch job/db -n shop -p '{{"spec":{{"suspend":{on}}}}}'"#);
-        let suspend = format!("{} && {gone} && {}", suspend(true), suspend(false));
-        let scale = |of: &str| {
-            let scale = |to| format!("kubectl scale {of} -n shop --replicas={to}");
-            format!("{} && {gone} && {}", scale(0), scale(1))
-        };
-        let restart = "kubectl rollout restart deployment/up -n shop";
-        let (plain, job) = (with(Kind::ReplicaSet, &one, None), with(Kind::Job, &json!({}), None));
+        let scale = |of: &str, to| format!("kubectl scale {of} -n shop --replicas={to}");
+        let chain = |first: String, last: &str| (format!("{first} && {gone} && {last}"), last.to_owned());
+        let scaled = |of: &str| chain(scale(of, 0), &scale(of, 1));
+        let suspended = chain(suspend(true), &suspend(false));
+        let restart = ("kubectl rollout restart deployment/up -n shop".to_owned(), String::new());
+        let look = |at: &str| (format!("kubectl get {at} -n shop -o yaml"), String::new());
+        let (plain, job) = (with(Kind::ReplicaSet, &one, None), with(Kind::Job, &of_job, None));
         let of = |spec| with(Kind::ReplicaSet, &one, Some((Kind::Deployment, spec)));
-        let forbidden = with(Kind::Job, &json!({}), Some((Kind::CronJob, &forbid)));
-        for (kind, volumes, around, command) in [
-            (Kind::ReplicaSet, &volume, plain, &*scale("replicaset/db")),
-            (Kind::ReplicaSet, &volume, of(&one), &scale("deployment/up")),
-            (Kind::ReplicaSet, &none, of(&recreate), restart),
-            (Kind::Job, &volume, job, &suspend),
-            (Kind::Job, &none, forbidden, &suspend),
+        let forbidden = with(Kind::Job, &of_job, Some((Kind::CronJob, &forbid)));
+        let unselected = json!({ "replicas": 1 });
+        let stopped = json!({ "replicas": 0, "selector": selector });
+        // With no grace the objects go before the containers have ended: what to do first, and last.
+        let by_hand = |first: String, last: String| (first, last);
+        let scaled_by_hand = |of: &str| by_hand(scale(of, 0), scale(of, 1));
+        for (kind, volumes, around, chained, no_grace) in [
+            ("ReplicaSet", &volume, plain, scaled("replicaset/db"), scaled_by_hand("replicaset/db")),
+            ("ReplicaSet", &volume, of(&one), scaled("deployment/up"), scaled_by_hand("deployment/up")),
+            ("ReplicaSet", &none, of(&recreate), restart, scaled_by_hand("deployment/up")),
+            ("Job", &volume, job, suspended.clone(), by_hand(suspend(true), suspend(false))),
+            ("Job", &none, forbidden, suspended.clone(), by_hand(suspend(true), suspend(false))),
+            (
+                "Job",
+                &volume,
+                with(Kind::Job, &indexed, None),
+                suspended,
+                by_hand(suspend(true), suspend(false)),
+            ),
+            // Nothing is begun that cannot be waited for, or is not known to be brought back.
+            ("ReplicaSet", &volume, of(&unselected), look("deployment/up"), look("deployment/up")),
+            ("ReplicaSet", &volume, of(&stopped), look("deployment/up"), look("deployment/up")),
+            (
+                "ReplicationController",
+                &volume,
+                around(5),
+                look("replicationcontroller/db"),
+                look("replicationcontroller/db"),
+            ),
+            ("Node", &volume, around(5), look("node/db"), look("node/db")),
         ] {
-            let pod = ready(pod(kind.name(), None, volumes));
-            let Assessment { risk, safer, .. } = Assessment::of(&pod, &around, now());
-            assert_eq!((risk, safer[0].command.as_deref()), (Risk::Critical, Some(command)));
-            assert!(safer.iter().all(|way| way.takes.is_none()), "{safer:?}");
+            for (grace, (command, last)) in [(None, chained), (Some(0), no_grace)] {
+                let mut pod = ready(pod(kind, None, volumes));
+                pod.spec.termination_grace_period_seconds = grace;
+                let Assessment { risk, safer, .. } = Assessment::of(&pod, &around, now());
+                assert_eq!(
+                    (risk, safer[0].command.as_deref()),
+                    (Risk::Critical, Some(&*command)),
+                    "{grace:?}"
+                );
+                assert!(safer.iter().all(|way| way.takes.is_none()), "{safer:?}");
+                // What is left to type, if the wait fails or there is none.
+                assert!(safer[0].what.contains(&last), "{safer:?}");
+                let by_hand = safer[0].what.contains("crictl ps --label io.kubernetes.pod.uid=5e1f");
+                assert_eq!(by_hand, grace.is_some() && !last.is_empty(), "{safer:?}");
+            }
         }
         let shares_nothing = with(Kind::Job, &json!({}), Some((Kind::CronJob, &json!({}))));
         let assessment = Assessment::of(&pod("Job", None, &none), &shares_nothing, now());
         assert_eq!((assessment.risk, assessment.safer[0].takes), (Risk::Medium, Some(Safe::Evict)));
+    }
+
+    /// A wait that failed leaves its controller at 0, or suspended.
+    #[test]
+    fn the_evidence_names_a_controller_that_was_told_to_run_none() {
+        let none = json!([]);
+        for (kind, spec, command) in [
+            (
+                Kind::ReplicaSet,
+                json!({ "replicas": 0 }),
+                Some("kubectl scale replicaset/db -n shop --replicas=N"),
+            ),
+            (
+                Kind::StatefulSet,
+                json!({ "replicas": 0 }),
+                Some("kubectl scale statefulset/db -n shop --replicas=N"),
+            ),
+            (
+                Kind::Job,
+                json!({ "suspend": true }),
+                Some(r#"kubectl patch job/db -n shop -p '{"spec":{"suspend":false}}'"#),
+            ),
+            (Kind::ReplicaSet, json!({ "replicas": 1 }), None),
+            (Kind::Job, json!({}), None),
+        ] {
+            let mut around = around(5);
+            around.workloads.get_mut(&(kind, "shop/db".into())).unwrap().spec = read(spec.clone());
+            let assessment = Assessment::of(&pod(kind.name(), Some(5), &none), &around, now());
+            let owner = |flags: &str| {
+                let evidence = assessment.clone().reached_by(flags).evidence;
+                evidence.into_iter().find(|(label, _)| *label == "owner").unwrap().1
+            };
+            let told = command.map_or_else(String::new, |command| {
+                format!(
+                    ", which was told to run none: {command} brings it back, once the containers have ended"
+                )
+            });
+            assert_eq!(owner(""), format!("{}/db{told}", kind.name()), "{spec}");
+            let reached = told.replace("kubectl ", "kubectl --context=b ");
+            assert_eq!(owner("--context=b"), format!("{}/db{reached}", kind.name()), "{spec}");
+        }
     }
 
     #[test]
@@ -1396,6 +1507,8 @@ mod tests {
         ] {
             assert_eq!(way(command).reached_by("--context=b").command.as_deref(), Some(with_flags));
             assert_eq!(way(command).reached_by(""), way(command));
+            let told = Way::reached_by(Way { what: command.into(), ..way(command) }, "--context=b").what;
+            assert_eq!(told, with_flags);
         }
     }
 
@@ -1610,6 +1723,14 @@ mod tests {
         assert_eq!(ways.len(), 1, "{ways:?}");
         assert_eq!(ways[0].command.as_deref(), Some("kubectl rollout restart deployment/db -n shop"));
         assert_eq!(ways[0].takes, None);
+        // Where the runtime may hang, nothing is begun that does not wait for the end of the containers.
+        recreates.nodes.as_mut().unwrap().get_mut("node-1").unwrap().status.conditions[0].status =
+            "False".into();
+        for (grace, ways) in [(None, 3), (Some(30), 3), (Some(0), 2)] {
+            let mut pod = pod("ReplicaSet", None, &none);
+            pod.spec.termination_grace_period_seconds = grace;
+            assert_eq!(Assessment::of(&pod, &recreates, now()).safer.len(), ways, "{grace:?}");
+        }
 
         // A kubelet that is not ready may yet end what it is asked to, but not what hangs already.
         let mut not_ready = around(5);

@@ -20,8 +20,12 @@ pub const HEARTBEATS: &str = "kube-node-lease";
 /// Put on a node whose machine is known to be off: pod GC then deletes what is Terminating there,
 /// and its volumes are detached at once.
 pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+/// The reason of a Ready condition that the node controller wrote, because no kubelet had.
+const NEVER_REPORTED: &str = "NodeStatusNeverUpdated";
 /// The duration of a heartbeat lease, which is four renewals, unless the kubelet was told another.
 const LATE_AFTER: SignedDuration = SignedDuration::from_secs(40);
+/// When a machine that is off may be declared to be, in words.
+pub const HEARTBEAT_IS_OLD: &str = "older than its lease lasts, by default 40 seconds";
 /// A node's clock may be ahead by so much, and its heartbeats are still taken for fresh: if it is dead,
 /// they are old soon enough. One from further in the future says nothing about when it was sent.
 const AHEAD: SignedDuration = SignedDuration::from_mins(10);
@@ -134,7 +138,9 @@ impl Node {
     /// When its kubelet last wrote its status, which it does every five minutes: by the server's clock
     /// where that is known, for the node's may be wrong.
     fn reported(&self) -> Option<Timestamp> {
-        let reported = self.ready().and_then(|ready| ready.last_heartbeat_time)?;
+        // The node controller, for want of a report, writes when the object was created.
+        let ready = self.ready().filter(|ready| ready.reason != NEVER_REPORTED)?;
+        let reported = ready.last_heartbeat_time?;
         Some(self.metadata.written_by_kubelet.unwrap_or(reported))
     }
 
@@ -330,6 +336,25 @@ mod tests {
         assert_eq!(node.contact(Some(&lease(600)), now()), Contact::Heard, "the newer of the two");
         node.status.conditions[0].last_heartbeat_time = Some(now().0 - SignedDuration::from_secs(290));
         assert_eq!(node.contact(None, now()), Contact::Late);
+    }
+
+    /// The object of a node that was created again: its Ready condition is the node controller's, with the
+    /// time of the creation.
+    #[test]
+    fn what_no_kubelet_wrote_is_no_heartbeat() {
+        for (reason, lease_age, contact, heartbeat) in [
+            ("NodeStatusUnknown", 600, Contact::Late, 1),
+            ("NodeStatusNeverUpdated", 600, Contact::Silent, 600),
+            ("NodeStatusNeverUpdated", 5, Contact::Late, 5),
+        ] {
+            let ago = |seconds| Some(now().0 - SignedDuration::from_secs(seconds));
+            let mut node = node(Some("Unknown"), false);
+            node.status.conditions[0].reason = reason.into();
+            node.status.conditions[0].last_heartbeat_time = ago(1);
+            let lease = lease(lease_age);
+            assert_eq!(node.contact(Some(&lease), now()), contact, "{reason} {lease_age}");
+            assert_eq!(node.heartbeat(Some(&lease)), ago(heartbeat), "{reason} {lease_age}");
+        }
     }
 
     /// Neither sign of life hides the other.

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{
     duration::age,
-    node::Contact,
+    node::{Contact, HEARTBEAT_IS_OLD},
     pod::Pod,
     risk::{Deletion, Facts},
     time::ServerTime,
@@ -34,19 +34,8 @@ impl Way {
     /// The same, for a cluster that takes these flags to reach: what is pasted must not meet another one.
     #[must_use]
     pub fn reached_by(self, flags: &str) -> Self {
-        if flags.is_empty() {
-            return self;
-        }
-        let with_flags = |command: String| {
-            let mut parts = command.split("kubectl ");
-            let first = parts.next().unwrap_or_default().to_owned();
-            // kubectl itself takes no flags before the name of a plugin.
-            parts.fold(first, |text, part| match part.strip_prefix("lease ") {
-                Some(rest) => format!("{text}kubectl lease {flags} {rest}"),
-                None => format!("{text}kubectl {flags} {part}"),
-            })
-        };
-        Self { command: self.command.map(with_flags), ..self }
+        let command = self.command.map(|command| with_flags(&command, flags));
+        Self { what: with_flags(&self.what, flags), command, ..self }
     }
 
     fn delete(pod: &Pod, what: impl Into<String>) -> Self {
@@ -58,6 +47,20 @@ impl Way {
     fn wait(pod: &Pod, what: impl Into<String>, left: SignedDuration) -> Self {
         Self { what: what.into(), command: Some(wait_until_gone(pod, left)), takes: Some(Safe::Await) }
     }
+}
+
+/// A text with the flags that its commands take to reach a cluster.
+pub fn with_flags(text: &str, flags: &str) -> String {
+    if flags.is_empty() {
+        return text.to_owned();
+    }
+    let mut parts = text.split("kubectl ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    // kubectl itself takes no flags before the name of a plugin.
+    parts.fold(first, |text, part| match part.strip_prefix("lease ") {
+        Some(rest) => format!("{text}kubectl lease {flags} {rest}"),
+        None => format!("{text}kubectl {flags} {part}"),
+    })
 }
 
 /// What can be done without force.
@@ -92,9 +95,41 @@ fn located(pod: &Pod) -> String {
 
 /// Waits for the end of a pod that has so long yet.
 fn wait_until_gone(pod: &Pod, left: SignedDuration) -> String {
-    // The kubelet needs some time after the grace, and pod GC looks every 20 seconds.
-    let seconds = left.max(SignedDuration::ZERO).as_secs() + 120;
-    format!("kubectl wait --for=delete pod/{} --timeout={seconds}s", located(pod))
+    format!("kubectl wait --for=delete pod/{} {}", located(pod), wait_for(left))
+}
+
+/// The kubelet needs some time after the grace, and pod GC looks every 20 seconds.
+fn wait_for(left: SignedDuration) -> String {
+    format!("--timeout={}s", left.max(SignedDuration::ZERO).as_secs() + 120)
+}
+
+/// Waits for the end of all pods of a controller that was told to end them. Those that have ended before
+/// are not deleted then.
+fn wait_until_all_gone(pod: &Pod, selector: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "=,._/-".contains(c);
+    let quoted = if selector.chars().all(plain) { selector.to_owned() } else { format!("'{selector}'") };
+    let phases = "status.phase!=Failed,status.phase!=Succeeded";
+    format!(
+        "kubectl wait --for=delete pod -l {quoted} --field-selector={phases} -n {} {}",
+        pod.metadata.namespace,
+        wait_for(pod.grace())
+    )
+}
+
+/// What tells a controller, as `Kind/name`, to run so many.
+fn told_to_run(controller: &str, namespace: &str, replicas: &str) -> String {
+    let at = controller.to_lowercase();
+    if controller.starts_with("Job/") {
+        let suspend = replicas == "0";
+        return format!(r#"kubectl patch {at} -n {namespace} -p '{{"spec":{{"suspend":{suspend}}}}}'"#);
+    }
+    format!("kubectl scale {at} -n {namespace} --replicas={replicas}")
+}
+
+/// What brings a controller back that was told to run none.
+pub fn brought_back(pod: &Pod, ownership: &Ownership) -> Option<String> {
+    let controller = ownership.controller.as_deref().filter(|_| ownership.is_stopped())?;
+    Some(told_to_run(controller, &pod.metadata.namespace, "N"))
 }
 
 /// The ways there are.
@@ -206,36 +241,45 @@ fn on_a_living_node(
 fn ended_by_its_controller(pod: &Pod, ownership: &Ownership) -> Way {
     let controller = ownership.controller.as_deref().unwrap_or("its controller");
     let (at, namespace) = (controller.to_lowercase(), &pod.metadata.namespace);
-    let gone = wait_until_gone(pod, pod.grace());
-    let (what, command) = match ownership.why {
-        Why::Recreate => (
-            "restart its Deployment, which ends all its pods before it starts others".to_owned(),
-            format!("kubectl rollout restart {at} -n {namespace}"),
-        ),
-        Why::Rolling | Why::CronJobForbids if controller.starts_with("Job/") => {
-            let suspend =
-                |on: bool| format!(r#"kubectl patch {at} -n {namespace} -p '{{"spec":{{"suspend":{on}}}}}'"#);
-            (
-                format!("suspend {controller}, which ends its pods, and resume it when this one is gone"),
-                format!("{} && {gone} && {}", suspend(true), suspend(false)),
-            )
-        }
-        Why::Rolling => {
-            let scale = |replicas: i64| format!("kubectl scale {at} -n {namespace} --replicas={replicas}");
-            let back = ownership.replicas.map(|replicas| scale(replicas.wanted));
-            (
-                format!("scale {controller} to 0, and back when the pod is gone"),
-                [Some(scale(0)), Some(gone), back].into_iter().flatten().collect::<Vec<_>>().join(" && "),
-            )
-        }
-        _ => (
-            format!(
-                "find out whether two of it may run at once: {controller} may start the next one before this one has ended"
-            ),
-            format!("kubectl get {at} -n {namespace} -o yaml"),
-        ),
+    let at_once = pod.least_grace().is_some();
+    if ownership.why == Why::Recreate && !at_once {
+        return Way::by_hand(
+            "restart its Deployment, which ends all its pods before it starts others",
+            Some(format!("kubectl rollout restart {at} -n {namespace}")),
+        );
+    }
+    // Only what was read is known to be told so and to be brought back as it was.
+    let told = match (&ownership.selector, ownership.replicas) {
+        (Some(selector), Some(replicas)) if replicas.wanted > 0 => Some((selector, replicas.wanted)),
+        _ => None,
     };
-    Way::by_hand(what, Some(command))
+    let Some((selector, wanted)) = told else {
+        let what = format!(
+            "find out whether two of it may run at once: {controller} may start the next one before this one has ended"
+        );
+        return Way::by_hand(what, Some(format!("kubectl get {at} -n {namespace} -o yaml")));
+    };
+    let to = |replicas: i64| told_to_run(controller, namespace, &replicas.to_string());
+    let (end, back) = (to(0), to(wanted));
+    let (stop, resume, stays) = if controller.starts_with("Job/") {
+        (format!("suspend {controller}, which ends all its pods"), "resume it", "it stays suspended")
+    } else {
+        (format!("scale {controller} to 0"), "scale it back", "it stays at 0")
+    };
+    if at_once {
+        let (node, uid) = (&pod.spec.node_name, &pod.metadata.uid);
+        let what = format!(
+            "{stop}; with a terminationGracePeriodSeconds of 0 the objects go before the containers have ended: make \
+             sure on {node}, and wherever else its pods ran, that they have ended ('crictl ps --label \
+             io.kubernetes.pod.uid={uid}' shows none), and only then {resume}: {back}"
+        );
+        return Way::by_hand(what, Some(end));
+    }
+    let what = format!(
+        "{stop}, and {resume} when all its pods are gone; if the wait times out, {stays}: '{back}' brings it back once \
+         the containers have ended"
+    );
+    Way::by_hand(what, Some(format!("{end} && {} && {back}", wait_until_all_gone(pod, selector))))
 }
 
 /// What its disruption budgets allow, and the majority of its set.
@@ -296,6 +340,14 @@ fn asked_to_go(pod: &Pod, facts: &Facts, ownership: &Ownership, eviction: &Evict
     }
 }
 
+/// What becomes of a pod when its node is well again.
+fn what_its_kubelet_does(facts: &Facts) -> &'static str {
+    match facts.deletion {
+        Deletion::NotBegun => "the pod, which is not deleted, then runs on",
+        Deletion::Begun | Deletion::Stuck => "its kubelet then ends the pod in order",
+    }
+}
+
 /// Its machine may be switched off, and is then declared to be.
 fn switch_off(node: &str) -> Way {
     Way::by_hand(
@@ -314,23 +366,24 @@ fn on_a_node_that_is_not_ready(
     let node = &pod.spec.node_name;
     let repair = Way::by_hand(
         format!(
-            "repair what is wrong on {node}, such as a container runtime that hangs: its kubelet then ends the pod in order"
+            "repair what is wrong on {node}, such as a container runtime that hangs: {}",
+            what_its_kubelet_does(facts)
         ),
         Some(format!("kubectl describe node {node}")),
     );
     let off = Way::by_hand(
         format!(
-            "switch the machine of {node} off, make sure of it, and declare it when its heartbeat is 40 seconds old"
+            "switch the machine of {node} off, make sure of it, and declare it when its heartbeat is {HEARTBEAT_IS_OLD}"
         ),
         Some(format!("kubectl lease fence {node}")),
     );
     let mut ways = vec![repair, off];
     // However gently it is deleted, the next one is started at once, beside one that a runtime that hangs
-    // does not end. The restart of a Deployment that recreates waits for that end.
+    // does not end. The restart of a Deployment that recreates waits for that end, if there is a grace.
     let doubles = facts.must_be_one()
         && facts.successor == Successor::Early
         && facts.deletion == Deletion::NotBegun
-        && ownership.why != Why::Recreate;
+        && (ownership.why != Why::Recreate || pod.least_grace().is_some());
     if facts.deletion != Deletion::Stuck && !doubles {
         ways.extend(on_a_living_node(pod, facts, ownership, eviction, now));
     }
@@ -342,7 +395,7 @@ fn on_a_silent_node(pod: &Pod, facts: &Facts, ownership: &Ownership) -> Vec<Way>
     if facts.is_guarded() {
         return vec![
             Way::by_hand(
-                format!("bring {node} back: its kubelet then ends the pod in order"),
+                format!("bring {node} back: {}", what_its_kubelet_does(facts)),
                 Some(format!("kubectl lease partitions {node} -w")),
             ),
             switch_off(node),
@@ -355,7 +408,8 @@ fn on_a_silent_node(pod: &Pod, facts: &Facts, ownership: &Ownership) -> Vec<Way>
         (_, Deletion::NotBegun) => {
             let controller = ownership.controller.as_deref().unwrap_or("its controller");
             let what = format!(
-                "delete it as usual: {controller} starts the next one at once, {node} ends this one when it is back"
+                "delete it as usual: {controller} does not wait for its end to start the next one, {node} ends this one \
+                 when it is back"
             );
             Way { takes: Some(Safe::Replace), ..Way::delete(pod, what) }
         }

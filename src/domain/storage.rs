@@ -178,6 +178,23 @@ pub struct Expression {
 }
 
 impl Selector {
+    /// As `kubectl -l` takes it; `None` if it selects all, or in a way that is not known.
+    pub fn text(&self) -> Option<String> {
+        let labels = self.match_labels.iter().map(|(key, value)| Some(format!("{key}={value}")));
+        let expressions = self.match_expressions.iter().map(|Expression { key, operator, values }| {
+            let values = values.join(",");
+            match operator.as_str() {
+                "In" => Some(format!("{key} in ({values})")),
+                "NotIn" => Some(format!("{key} notin ({values})")),
+                "Exists" => Some(key.clone()),
+                "DoesNotExist" => Some(format!("!{key}")),
+                _ => None,
+            }
+        });
+        let parts: Vec<String> = labels.chain(expressions).collect::<Option<_>>()?;
+        (!parts.is_empty()).then(|| parts.join(","))
+    }
+
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         self.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value))
             && self.match_expressions.iter().all(|Expression { key, operator, values }| {
@@ -198,6 +215,27 @@ impl Selector {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_selector_as_kubectl_takes_it() {
+        let expression = |operator: &str, values: &[&str]| json!({ "matchExpressions": [{ "key": "app", "operator": operator, "values": values }] });
+        for (selector, text) in [
+            (json!({ "matchLabels": { "app": "db", "tier": "1" } }), Some("app=db,tier=1")),
+            (expression("In", &["a", "b"]), Some("app in (a,b)")),
+            (expression("NotIn", &["a"]), Some("app notin (a)")),
+            (expression("Exists", &[]), Some("app")),
+            (expression("DoesNotExist", &[]), Some("!app")),
+            (
+                json!({ "matchLabels": { "tier": "1" }, "matchExpressions": [{ "key": "app", "operator": "Exists" }] }),
+                Some("tier=1,app"),
+            ),
+            (expression("Gt", &["1"]), None),
+            (json!({}), None),
+        ] {
+            let read: Selector = serde_json::from_value(selector.clone()).unwrap();
+            assert_eq!(read.text().as_deref(), text, "{selector}");
+        }
+    }
 
     #[test]
     fn storage_that_two_nodes_may_destroy() {

@@ -8,7 +8,11 @@ use serde::Deserialize;
 use super::{
     lease::{Metadata, Owner},
     pod::Pod,
+    storage::Selector,
 };
+
+/// The label of a Job's pods that names it.
+const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 
 /// The parts of a `ReplicaSet`, Deployment, `StatefulSet`, `DaemonSet`, Job or `CronJob` that the rules look at.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -26,6 +30,11 @@ pub struct WorkloadSpec {
     replicas: Option<i64>,
     /// How many a Job wants at once.
     parallelism: Option<i64>,
+    /// Of a Job: whether each of its pods has an index.
+    completion_mode: String,
+    selector: Selector,
+    /// Of a Job.
+    suspend: bool,
     /// Of a Deployment.
     strategy: Strategy,
     /// Of a `DaemonSet`.
@@ -116,6 +125,11 @@ impl Replicas {
         Self { wanted: set.spec.replicas.unwrap_or(1), ready: set.status.ready_replicas }
     }
 
+    /// Its pods do not stand in for each other: each is one, or none while it is suspended.
+    fn of_job(job: &Workload) -> Self {
+        Self { wanted: i64::from(!job.spec.suspend), ..Self::ONE }
+    }
+
     /// How many are ready without this pod.
     pub fn without(self, pod: &Pod) -> i64 {
         self.ready - i64::from(pod.is_ready())
@@ -156,6 +170,16 @@ pub struct Ownership {
     pub single: Option<bool>,
     /// `None` if that could not be found out.
     pub replicas: Option<Replicas>,
+    /// Selects all pods of a controller that can be told to end them and to go on, as `kubectl -l` takes
+    /// it; `None` of all others, and if it could not be found out.
+    pub selector: Option<String>,
+}
+
+impl Ownership {
+    /// Whether its controller was told to run none: scaled to 0, or suspended.
+    pub fn is_stopped(&self) -> bool {
+        self.replicas.is_some_and(|replicas| replicas.wanted == 0)
+    }
 }
 
 /// Why the next one is started then.
@@ -201,6 +225,7 @@ pub fn ownership(pod: &Pod, known: &impl Workloads) -> Ownership {
         why: Why::Unowned,
         single: Some(false),
         replicas: Some(Replicas::ONE),
+        selector: None,
     })
 }
 
@@ -214,6 +239,7 @@ fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
         why,
         single,
         replicas: None,
+        selector: None,
     };
     let worst = |why| told(Successor::WhenGone, why, None);
     let Some(kind) = Kind::of(owner) else {
@@ -227,6 +253,9 @@ fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
     // Whatever else is not known of them, these do not wait for the end of a pod.
     let early = |ownership: Ownership| Ownership { successor: Successor::Early, ..ownership };
     let one = Some(Replicas::ONE);
+    // One that does not select this pod selects others than are meant.
+    let selector =
+        |of: &Workload| of.spec.selector.text().filter(|_| of.spec.selector.matches(&pod.metadata.labels));
     match (kind, find(kind, owner)) {
         (Kind::StatefulSet, found) => {
             Ownership { replicas: found.map(Replicas::of), ..worst(Why::StatefulSet) }
@@ -240,11 +269,16 @@ fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
         }
         (Kind::DaemonSet, Some(_)) => Ownership { replicas: one, ..worst(Why::DaemonSet) },
         (Kind::Job, Some(job)) if job.spec.pod_replacement_policy == "Failed" => {
-            Ownership { replicas: one, ..worst(Why::JobFailed) }
+            Ownership { replicas: Some(Replicas::of_job(job)), ..worst(Why::JobFailed) }
         }
         (Kind::Job, Some(job)) => {
-            let single = Some(job.spec.parallelism.unwrap_or(1) <= 1);
-            let plain = Ownership { replicas: one, ..told(Successor::Early, Why::Rolling, single) };
+            // However many indexes run at once, there should be one pod of each.
+            let single =
+                Some(job.spec.completion_mode == "Indexed" || job.spec.parallelism.unwrap_or(1) <= 1);
+            let replicas = Some(Replicas::of_job(job));
+            let named_so = pod.metadata.labels.get(JOB_NAME) == Some(&owner.name);
+            let selector = if named_so { Some(format!("{JOB_NAME}={}", owner.name)) } else { selector(job) };
+            let plain = Ownership { replicas, selector, ..told(Successor::Early, Why::Rolling, single) };
             let above = job.metadata.owner_references.iter().find(|owner| owner.controller);
             let Some(above) = above.filter(|above| Kind::of(above) == Some(Kind::CronJob)) else {
                 return plain;
@@ -259,7 +293,8 @@ fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
             let is_one = |set: &Workload| Some(set.spec.replicas.unwrap_or(1) <= 1);
             let Some(above) = set.metadata.owner_references.iter().find(|owner| owner.controller) else {
                 let replicas = Some(Replicas::of(set));
-                return Ownership { replicas, ..told(Successor::Early, Why::Rolling, is_one(set)) };
+                let plain = told(Successor::Early, Why::Rolling, is_one(set));
+                return Ownership { replicas, selector: selector(set), ..plain };
             };
             let controller = named(above);
             if Kind::of(above) != Some(Kind::Deployment) {
@@ -272,7 +307,7 @@ fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
             let why = if alone { Why::Recreate } else { Why::Rolling };
             let replicas = Some(Replicas::of(deployment));
             let plain = told(Successor::Early, why, is_one(deployment));
-            Ownership { alone, controller, replicas, ..plain }
+            Ownership { alone, controller, replicas, selector: selector(deployment), ..plain }
         }
     }
 }
@@ -374,6 +409,14 @@ mod tests {
                     json!({ "podReplacementPolicy": "TerminatingOrFailed", "parallelism": 4 }),
                     json!([]),
                 ),
+            ),
+            (
+                Kind::Job,
+                workload("indexed", json!({ "completionMode": "Indexed", "parallelism": 4 }), json!([])),
+            ),
+            (
+                Kind::Job,
+                workload("unindexed", json!({ "completionMode": "NonIndexed", "parallelism": 4 }), json!([])),
             ),
             (Kind::Job, workload("failed", json!({ "podReplacementPolicy": "Failed" }), json!([]))),
             (Kind::Job, workload("nightly-1", json!({}), json!([owner("batch/v1", "CronJob", "nightly")]))),
@@ -489,6 +532,21 @@ mod tests {
                 Some("Job/default"),
                 Some(false),
             ),
+            // An index is one, however many indexes run at once.
+            (
+                json!([owner("batch/v1", "Job", "indexed")]),
+                Early,
+                Why::Rolling,
+                Some("Job/indexed"),
+                Some(true),
+            ),
+            (
+                json!([owner("batch/v1", "Job", "unindexed")]),
+                Early,
+                Why::Rolling,
+                Some("Job/unindexed"),
+                Some(false),
+            ),
             (json!([owner("batch/v1", "Job", "failed")]), WhenGone, Why::JobFailed, Some("Job/failed"), None),
             (json!([owner("batch/v1", "Job", "none")]), Early, Why::Unseen, Some("Job/none"), None),
             (
@@ -563,6 +621,64 @@ mod tests {
             assert_eq!(found.replicas, replicas, "{kind}/{name}");
         }
         assert_eq!(ownership(&pod(&json!([])), &known()).replicas, Some(Replicas::ONE));
+    }
+
+    /// All pods of a controller that can be told to end them and to go on.
+    #[test]
+    fn the_pods_of_a_controller() {
+        let by_label = json!({ "replicas": 1, "selector": { "matchLabels": { "app": "x" } } });
+        let by_another = json!({ "replicas": 1, "selector": { "matchLabels": { "app": "y" } } });
+        let job = |name: &str| json!({ "batch.kubernetes.io/job-name": name, "app": "x" });
+        let plain = json!({ "app": "x" });
+        for (version, kind, spec, labels, selector) in [
+            ("apps/v1", Kind::ReplicaSet, &by_label, plain.clone(), Some("app=x")),
+            ("apps/v1", Kind::ReplicaSet, &by_another, plain.clone(), None),
+            ("apps/v1", Kind::ReplicaSet, &json!({ "replicas": 1 }), plain.clone(), None),
+            ("batch/v1", Kind::Job, &by_another, job("it"), Some("batch.kubernetes.io/job-name=it")),
+            // Its selector was written by hand.
+            ("batch/v1", Kind::Job, &by_label, job("other"), Some("app=x")),
+            ("batch/v1", Kind::Job, &by_another, plain.clone(), None),
+            // These are ended by no change to them that is made again.
+            ("apps/v1", Kind::StatefulSet, &by_label, plain.clone(), None),
+            ("apps/v1", Kind::DaemonSet, &by_label, plain.clone(), None),
+        ] {
+            let known = Known(vec![(kind, workload("it", spec.clone(), json!([])))]);
+            let mut pod = pod(&json!([owner(version, kind.name(), "it")]));
+            pod.metadata.labels = serde_json::from_value(labels.clone()).unwrap();
+            assert_eq!(ownership(&pod, &known).selector.as_deref(), selector, "{kind:?} {spec} {labels}");
+        }
+        // Of a Deployment, those of all its sets.
+        let known = Known(vec![
+            (
+                Kind::ReplicaSet,
+                workload(
+                    "up-1",
+                    json!({ "selector": { "matchLabels": { "app": "x", "pod-template-hash": "1" } } }),
+                    json!([owner("apps/v1", "Deployment", "up")]),
+                ),
+            ),
+            (Kind::Deployment, workload("up", by_label.clone(), json!([]))),
+        ]);
+        let mut pod = pod(&json!([owner("apps/v1", "ReplicaSet", "up-1")]));
+        pod.metadata.labels =
+            serde_json::from_value(json!({ "app": "x", "pod-template-hash": "1" })).unwrap();
+        assert_eq!(ownership(&pod, &known).selector.as_deref(), Some("app=x"));
+    }
+
+    #[test]
+    fn controllers_that_were_told_to_run_none() {
+        for (version, kind, spec, stopped) in [
+            ("apps/v1", Kind::ReplicaSet, json!({ "replicas": 0 }), true),
+            ("apps/v1", Kind::ReplicaSet, json!({ "replicas": 1 }), false),
+            ("apps/v1", Kind::StatefulSet, json!({ "replicas": 0 }), true),
+            ("batch/v1", Kind::Job, json!({ "suspend": true }), true),
+            ("batch/v1", Kind::Job, json!({ "suspend": true, "podReplacementPolicy": "Failed" }), true),
+            ("batch/v1", Kind::Job, json!({}), false),
+        ] {
+            let known = Known(vec![(kind, workload("it", spec.clone(), json!([])))]);
+            let found = ownership(&pod(&json!([owner(version, kind.name(), "it")])), &known);
+            assert_eq!(found.is_stopped(), stopped, "{kind:?} {spec}");
+        }
     }
 
     #[test]

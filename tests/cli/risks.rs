@@ -20,13 +20,17 @@ deletion has come, who would start the next one, and what it writes to. A number
 has seen the case on real nodes; a cell without one is the rule's word alone.
 
 - *no controller*: nothing starts another. *rolling*: a ReplicaSet, a Deployment with rolling updates, a
-  Job, a DaemonSet with a surge. *alone*: a StatefulSet, a Deployment with the strategy Recreate, a Job
+  Job, a DaemonSet with a surge. A pod of an Indexed Job is *one*, that of its index, however many indexes
+  run at once. *alone*: a StatefulSet, a Deployment with the strategy Recreate, a Job
   with the podReplacementPolicy Failed or of a CronJob with the concurrencyPolicy Forbid, a
   DaemonSet, and whatever is not known or may not be read.
 - A pod that leads is high where its node is alive, and critical where that is not known. One that is over
   its disruption budget, or without which no majority of the replicas of its set is ready, is high at least
   where its node is not given up; that others are ready makes nothing safer. What may not be read counts as
   the worst that it could be.
+- With a terminationGracePeriodSeconds of 0 the risk is the same, but every deletion that does not ask for
+  more, also by a controller that is scaled or restarted, removes the object before the containers have
+  ended: what must not run twice is then ended by hand.
 ";
 
 const STORAGES: [(&str, &str); 3] = [
@@ -93,6 +97,15 @@ const SEEN: &[(Contact, Deletion, &str, &str, &str)] = &[
         "a_rolling_deployment_is_deleted_as_usual",
     ),
     (Contact::Silent, Deletion::NotBegun, "rolling, several", "shared", "a_job_that_does_not_wait_is_forced"),
+    (Contact::Silent, Deletion::NotBegun, "rolling, one", "shared", "an_index_of_a_job_is_not_forced"),
+    (
+        Contact::Heard,
+        Deletion::NotBegun,
+        "rolling, one",
+        "shared",
+        "a_job_is_resumed_when_all_its_pods_are_gone",
+    ),
+    (Contact::Heard, Deletion::NotBegun, "alone", "shared", "what_has_no_grace_is_ended_by_hand"),
     (Contact::Heard, Deletion::NotBegun, "rolling, several", "shared", "a_batch_keeps_its_disruption_budget"),
     (
         Contact::NotReady,

@@ -744,10 +744,16 @@ fn what_would_run_twice_is_left_to_its_controller() {
     });
     job["metadata"]["ownerReferences"] = json!([{ "apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "uid": cron, "controller": true }]);
     shared().apply(&job);
-    for (app, told, first) in [
-        ("web", "there should be one of it only", "kubectl scale deployment/web"),
-        ("batch", "there should be one of it only", "kubectl patch job/batch"),
-        ("nightly", "the CronJob behind Job/nightly-1 is Forbid", "kubectl patch job/nightly-1"),
+    let of_job = |name: &str| format!("batch.kubernetes.io/job-name={name}");
+    for (app, told, first, all) in [
+        ("web", "there should be one of it only", "kubectl scale deployment/web", "app=web".to_owned()),
+        ("batch", "there should be one of it only", "kubectl patch job/batch", of_job("batch")),
+        (
+            "nightly",
+            "the CronJob behind Job/nightly-1 is Forbid",
+            "kubectl patch job/nightly-1",
+            of_job("nightly-1"),
+        ),
     ] {
         let label = format!("app={app}");
         let path = "jsonpath={.items[*].metadata.name}";
@@ -759,7 +765,7 @@ fn what_would_run_twice_is_left_to_its_controller() {
         let outcome = plugin().run(&args).expect(6).says("risk of force-deleting it: critical").says(told);
         let way = outcome.stderr.lines().find(|line| line.trim().starts_with(first));
         let way = way.unwrap_or_else(|| panic!("{outcome:#?}")).trim().to_owned();
-        assert!(way.contains(&format!(" && kubectl wait --for=delete pod/{name} -n {namespace} ")), "{way}");
+        assert!(way.contains(&format!(" && kubectl wait --for=delete pod -l {all} ")), "{way}");
         // What it begins and ends with; there is no kubelet that ends the pod.
         let typed = |command: &str| {
             let words: Vec<String> = command.split(' ').skip(1).map(|word| word.replace('\'', "")).collect();
@@ -820,6 +826,13 @@ fn several_pods_together_keep_to_their_budget() {
             "{namespace}/b was not deleted: the disruption budget web allows no more disruptions"
         ));
     assert!(["a", "b", "c"].iter().all(|name| !uid(&namespace, name).is_empty()), "none was deleted");
+    // As it is hinted: what the budget allows goes, and the others are told why not.
+    let outcome = plugin().run(&[&all[..], &["--safe", "--dry-run=server"]].concat()).expect(6);
+    assert_eq!(outcome.stdout, format!("{namespace}/a evicted, it has 30s to end (server dry run)\n"));
+    for name in ["b", "c"] {
+        let why = "was left alone: the disruption budget web allows no more disruptions";
+        assert!(outcome.stderr.contains(&format!("{namespace}/{name} {why}")), "{outcome:?}");
+    }
     // One at a time the budget has something left for.
     plugin().run(&["force-delete", "a", "-n", &namespace, "--confirm"]).expect(0);
     plugin().run(&["force-delete", "b", "-n", &namespace, "--confirm"]).expect(6);

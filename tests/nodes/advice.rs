@@ -27,6 +27,9 @@ crate::tests![
     a_node_object_that_was_deleted_is_created_again,
     a_rolling_deployment_is_deleted_as_usual,
     a_job_that_does_not_wait_is_forced,
+    an_index_of_a_job_is_not_forced,
+    a_job_is_resumed_when_all_its_pods_are_gone,
+    what_has_no_grace_is_ended_by_hand,
     a_user_who_may_not_see_nodes_deletes_with_its_grace,
     a_batch_keeps_its_disruption_budget,
 ];
@@ -326,6 +329,97 @@ fn a_job_that_does_not_wait_is_forced() {
     stage.assert_one_writer();
 }
 
+/// A Job of two indexes, each with a file of its own.
+fn indexed(stage: &Stage) -> Value {
+    let mut manifest = stage.manifest(Kind::Job, "batch");
+    for (field, value) in
+        [("completionMode", json!("Indexed")), ("parallelism", json!(2)), ("completions", json!(2))]
+    {
+        manifest["spec"][field] = value;
+    }
+    let script = &mut pod_spec_of(&mut manifest)["containers"][0]["command"][2];
+    *script = script.as_str().unwrap().replace("/disk/$APP", "/disk/$APP-$JOB_COMPLETION_INDEX").into();
+    manifest
+}
+
+/// However many indexes run at once, there should be one pod of each.
+fn an_index_of_a_job_is_not_forced() {
+    let mut stage = Stage::new();
+    let [a, _] = stage.names();
+    let mut manifest = indexed(&stage);
+    tolerate_unreachable(&mut manifest);
+    plane().apply(&manifest);
+    let first = stage.await_writer("batch", &a);
+    cut_off(&mut stage);
+    let (forced, left) = (force(&stage, &first), safely(&stage, &first));
+    thread::sleep(Duration::from_secs(10));
+    stage.a().heal();
+    await_ready(&a);
+    stage.assert_one_writer();
+    refused(forced).says("there should be one of it only");
+    left.expect(6);
+}
+
+/// Suspending it ends all its pods, of which one takes longer than the one that was asked about.
+fn a_job_is_resumed_when_all_its_pods_are_gone() {
+    let stage = Stage::new();
+    let [a, _] = stage.names();
+    let mut manifest = indexed(&stage);
+    ignore_term(&mut manifest, 15);
+    let script = &mut pod_spec_of(&mut manifest)["containers"][0]["command"][2];
+    let traps = "[ $JOB_COMPLETION_INDEX = 1 ] && trap '' TERM || trap 'exit 1' TERM";
+    // The third has ended before, and its object stays.
+    let ended = "[ $JOB_COMPLETION_INDEX = 2 ] && exit 0; ";
+    *script = (ended.to_owned() + &script.as_str().unwrap().replace("trap '' TERM", traps)).into();
+    for field in ["parallelism", "completions"] {
+        manifest["spec"][field] = 3.into();
+    }
+    plane().apply(&manifest);
+    let all = || stage.pods("batch");
+    eventually(
+        "one has ended",
+        SOON,
+        || get(&["job", "batch", "-n", &stage.namespace])["status"]["succeeded"] == 1,
+        || stage.describe(),
+    );
+    assert_eq!(all().len(), 3, "{}", stage.describe());
+    let first = all().into_iter().find(|pod| pod.name.starts_with("batch-0-")).unwrap();
+    let second = all().into_iter().find(|pod| pod.name.starts_with("batch-1-")).unwrap();
+    stage.await_writer("batch", &a);
+    let outcome = refused(force(&stage, &first)).says("its node is alive");
+    types(&command(&outcome, "suspend Job/batch"));
+    assert!(all().iter().all(|pod| pod.uid != second.uid), "{}", stage.describe());
+    eventually(
+        "the next ones write",
+        SOON,
+        || all().iter().any(|pod| pod.name.starts_with("batch-1-") && !pod.terminating),
+        || stage.describe(),
+    );
+    stage.await_writer("batch", &a);
+    stage.assert_one_writer();
+}
+
+/// Its object goes before its containers have ended: nothing is chained to that.
+fn what_has_no_grace_is_ended_by_hand() {
+    let stage = Stage::new();
+    for (kind, app) in [(Kind::Recreate, "web"), (Kind::Job, "batch")] {
+        let mut manifest = stage.manifest(kind, app);
+        ignore_term(&mut manifest, 0);
+        plane().apply(&manifest);
+        let first = stage.await_writer(app, &stage.names()[0]);
+        let outcome = refused(force(&stage, &first)).says("its terminationGracePeriodSeconds is 0");
+        let stop = command(&outcome, "the objects go before the containers have ended");
+        assert!(!stop.contains("&&") && !stop.contains("restart"), "{stop}");
+        let back = outcome.stderr.split("and only then ").nth(1).and_then(|text| text.split_once(": "));
+        let back = back.unwrap().1.lines().next().unwrap().to_owned();
+        types(&stop);
+        stage.await_end_of(&first.uid);
+        types(&back);
+        stage.await_other_writer(app, &first.uid);
+    }
+    stage.assert_one_writer();
+}
+
 /// A deletion with its grace waits for the kubelet, wherever that is.
 fn a_user_who_may_not_see_nodes_deletes_with_its_grace() {
     let mut stage = Stage::new();
@@ -379,6 +473,7 @@ fn a_batch_keeps_its_disruption_budget() {
         assert!(outcome.stderr.contains(&format!("risk of force-deleting it: {risk}")), "{outcome:#?}");
     }
     assert_eq!(stage.pods("web"), all, "none of them was deleted");
+    outcome.says("--safe --confirm evicts as the budget allows");
 
     // One after the other, as it is advised.
     for pod in &all {

@@ -605,7 +605,12 @@ impl Round<'_> {
             // Another pod may have been the reason to do it already.
             return self.types(command).code == 0;
         }
-        if says("leave it") || command.starts_with("crictl") || command.starts_with("journalctl") {
+        // This operator does not look into nodes.
+        if says("leave it")
+            || says("crictl")
+            || command.starts_with("crictl")
+            || command.starts_with("journalctl")
+        {
             return false;
         }
         if command.starts_with("kubectl describe ") || command.starts_with("kubectl get ") {
