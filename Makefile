@@ -36,7 +36,7 @@ sandbox-down: ## End the control plane of `make sandbox`
 # More at once than there are cores: most of them wait, for leases to run out and leaders to change.
 test: ## All tests; those on real nodes where there can be any
 	@assets="$(ASSETS)" && oldest=$$(tests/control-plane/build oldest) && \
-	 KUBEBUILDER_ASSETS="$$assets" KUBEBUILDER_ASSETS_OLDEST="$$oldest" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-3} $(CARGO) test --locked --lib --bins --tests
+	 KUBEBUILDER_ASSETS="$$assets" KUBEBUILDER_ASSETS_OLDEST="$$oldest" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-4} $(CARGO) test --locked --lib --bins --tests
 	@$(MAKE) --no-print-directory test-nodes
 
 generate: ## The files that are made from the help texts and the rules: completions, man pages, README, docs/risks.md
