@@ -35,8 +35,8 @@ sandbox-down: ## End the control plane of `make sandbox`
 
 # More at once than there are cores: most of them wait, for leases to run out and leaders to change.
 test: ## All tests; those on real nodes where there can be any
-	@assets="$(ASSETS)" && oldest=$$(tests/control-plane/build oldest) && \
-	 KUBEBUILDER_ASSETS="$$assets" KUBEBUILDER_ASSETS_OLDEST="$$oldest" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-4} $(CARGO) test --locked --lib --bins --tests
+	@assets="$(ASSETS)" && tests/control-plane/build kube-scheduler >/dev/null && oldest=$$(tests/control-plane/build oldest) && \
+	 KUBEBUILDER_ASSETS="$$assets" KUBEBUILDER_ASSETS_OLDEST="$$oldest" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-5} $(CARGO) test --locked --lib --bins --tests
 	@$(MAKE) --no-print-directory test-nodes
 
 generate: ## The files that are made from the help texts and the rules: completions, man pages, README, docs/risks.md
@@ -50,9 +50,13 @@ test-offline: ## The tests that need no control plane
 	@$(CARGO) test --locked --lib --bins --test cli
 
 # As the short one, but until the plugin was run so many times; KUBECTL_LEASE_SEED does the same again.
-test-long: ## A long history of contended leases, judged by porcupine; 30 rounds of faults of real nodes (20 minutes each)
+test-long: ## A long history of contended leases, judged by porcupine; 200 elections and 10 minutes of priorities; 30 rounds of faults of real nodes (20 minutes each)
 	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" KUBECTL_LEASE_HISTORY_OPERATIONS=$${KUBECTL_LEASE_HISTORY_OPERATIONS:-10000} \
-	 $(CARGO) test --locked --test cluster -- --nocapture history::
+	 KUBECTL_LEASE_OUTAGE=$${KUBECTL_LEASE_OUTAGE:-100} \
+	 $(CARGO) test --locked --test cluster -- --nocapture history:: restarts::
+	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" KUBECTL_LEASE_LINE_UPS=$${KUBECTL_LEASE_LINE_UPS:-200} \
+	 KUBECTL_LEASE_INTERLEAVING_SECONDS=$${KUBECTL_LEASE_INTERLEAVING_SECONDS:-600} \
+	 $(CARGO) test --locked --test cluster -- --nocapture line_ups:: interleavings::
 	@$(NODE_ASSETS)
 	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" KUBECTL_LEASE_ROUNDS=$${KUBECTL_LEASE_ROUNDS:-30} \
 	 KUBECTL_LEASE_ROUNDS_AT_ONCE=$${KUBECTL_LEASE_ROUNDS_AT_ONCE:-3} $(CARGO) test --locked --test nodes -- --nocapture rounds::who_follows

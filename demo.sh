@@ -148,8 +148,8 @@ partition() {
   show kubectl get pods -o custom-columns=NAME:.metadata.name,NODE:.spec.nodeName,UID:.metadata.uid
 
   title "node-1 is partitioned: its kubelet is not heard of, its containers go on running"
-  relay=$(cat "$folder/node-1/relay/pid")
-  show kill -STOP "$relay"
+  printf '$ echo cut >target/sandbox/node-1/network\n'
+  echo cut >"$folder/node-1/network"
   follow 90 both_terminating kubectl lease partitions node-1 --watch
 
   title "orders, by kubectl's force: the replacement starts on node-2, and both write"
@@ -172,8 +172,9 @@ partition() {
   show kubectl lease fence node-1 --confirm --i-have-fenced --wait=2m
   await 90 writes payments-0 node-2
 
-  title "node-1 is switched on, and taken into service again:"
-  printf '$ echo on >target/sandbox/node-1/power\n'
+  title "node-1 is connected and switched on, and taken into service again:"
+  printf '$ echo up >target/sandbox/node-1/network\n$ echo on >target/sandbox/node-1/power\n'
+  echo up >"$folder/node-1/network"
   echo on >"$folder/node-1/power"
   show kubectl wait --for=condition=Ready --timeout=2m node node-1
   show kubectl lease fence node-1 --undo --confirm

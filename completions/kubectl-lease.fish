@@ -93,47 +93,53 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiservers" 
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiservers" -l proxy-url -d 'The proxy to go through' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiservers" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
 false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiservers" -l exit-code -d 'Exit with 4 if one of those listed is not alive'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand apiservers" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -s A -l all-namespaces -d 'In all namespaces, which is also what happens without -n' -r -f -a "true\t''
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -s A -l all-namespaces -d 'In all namespaces, which is also what happens without -n' -r -f -a "true\t''
 false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -s o -l output -d 'Output format' -r -f -a "table\t''
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -s o -l output -d 'Output format' -r -f -a "table\t''
 wide\t''
 json\t''
 yaml\t''
 name\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -s w -l watch -d 'Keep watching, and show what changes' -r -f -a "true\t''
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -s w -l watch -d 'Keep watching, and show what changes' -r -f -a "true\t''
 false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l no-headers -d 'Leave out the line of headers' -r -f -a "true\t''
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -l no-headers -d 'Leave out the line of headers' -r -f -a "true\t''
 false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -s l -l selector -d 'Only those with these labels, such as key=value,other!=value' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l field-selector -d 'Only those with these fields, such as metadata.name=x' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l kubeconfig -d 'The kubeconfig file' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l context -d 'The kubeconfig context to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l cluster -d 'The kubeconfig cluster to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l user -d 'The kubeconfig user to use' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -s n -l namespace -d 'The namespace, for commands that work in one' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l as -d 'Act as this user' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l as-group -d 'Act as a member of this group; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l as-uid -d 'Act as the user with this uid' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -s s -l server -d 'The address of the API server' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l token -d 'A bearer token to authenticate with' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l username -d 'The user name for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l password -d 'The password for basic authentication' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l client-certificate -d 'A file with the client certificate' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l client-key -d 'A file with the client certificate\'s key' -r -F
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -s l -l selector -d 'Only those with these labels, such as key=value,other!=value' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -l field-selector -d 'Only those with these fields, such as metadata.name=x' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -l kubeconfig -d 'The kubeconfig file' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -l context -d 'The kubeconfig context to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -l cluster -d 'The kubeconfig cluster to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -l user -d 'The kubeconfig user to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -s n -l namespace -d 'The namespace, for commands that work in one' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -l as -d 'Act as this user' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -l as-group -d 'Act as a member of this group; may be repeated' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -l as-uid -d 'Act as the user with this uid' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -s s -l server -d 'The address of the API server' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -l token -d 'A bearer token to authenticate with' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -l username -d 'The user name for basic authentication' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -l password -d 'The password for basic authentication' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -l client-certificate -d 'A file with the client certificate' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -l client-key -d 'A file with the client certificate\'s key' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
 false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l proxy-url -d 'The proxy to go through' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -l proxy-url -d 'The proxy to go through' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
 false\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -a "explain" -d 'Explain the election for a lease in words'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -a "set-priority" -d 'Prefer a candidate: the highest priority leads'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain set-priority clear-priority" -a "clear-priority" -d 'Take the priority of candidates away again'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -l exit-code -d 'Exit with 4 if something is wrong with an election that is listed, or with the election controller'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -a "explain" -d 'Explain the election for a lease in words'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -a "wait" -d 'Wait until an instance of a component leads'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -a "rehearse" -d 'Rehearse an upgrade of a component: who would lead at each step'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -a "set-priority" -d 'Prefer a candidate: the highest priority leads'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -a "clear-priority" -d 'Take the priority of candidates away again'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -a "repair" -d 'Get a stuck election going again'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and not __fish_seen_subcommand_from explain wait rehearse set-priority clear-priority repair prune" -a "prune" -d 'Delete the candidates that components left behind'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from explain" -s o -l output -d 'Output format' -r -f -a "table\t''
 wide\t''
 json\t''
@@ -163,6 +169,64 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; 
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from explain" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from explain" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -l leader -d 'The host of the process that should lead, or its candidate\'s name or holder identity; of that the beginning is enough, such as HOST_4f96' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -l stable -d 'Wait until it has led and renewed for this long' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -l timeout -d 'Give up after this long' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -l kubeconfig -d 'The kubeconfig file' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -l context -d 'The kubeconfig context to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -l cluster -d 'The kubeconfig cluster to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -l user -d 'The kubeconfig user to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -s n -l namespace -d 'The namespace, for commands that work in one' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -l as -d 'Act as this user' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -l as-group -d 'Act as a member of this group; may be repeated' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -l as-uid -d 'Act as the user with this uid' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -s s -l server -d 'The address of the API server' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -l token -d 'A bearer token to authenticate with' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -l username -d 'The user name for basic authentication' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -l password -d 'The password for basic authentication' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -l client-certificate -d 'A file with the client certificate' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -l client-key -d 'A file with the client certificate\'s key' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -l proxy-url -d 'The proxy to go through' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from wait" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -l to -d 'The version to upgrade to, such as 1.38 or 1.38.2' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -s o -l output -d 'Output format' -r -f -a "table\t''
+wide\t''
+json\t''
+yaml\t''
+name\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -l kubeconfig -d 'The kubeconfig file' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -l context -d 'The kubeconfig context to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -l cluster -d 'The kubeconfig cluster to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -l user -d 'The kubeconfig user to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -s n -l namespace -d 'The namespace, for commands that work in one' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -l as -d 'Act as this user' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -l as-group -d 'Act as a member of this group; may be repeated' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -l as-uid -d 'Act as the user with this uid' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -s s -l server -d 'The address of the API server' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -l token -d 'A bearer token to authenticate with' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -l username -d 'The user name for basic authentication' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -l password -d 'The password for basic authentication' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -l client-certificate -d 'A file with the client certificate' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -l client-key -d 'A file with the client certificate\'s key' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -l proxy-url -d 'The proxy to go through' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -l rollback -d 'Then play it back: the instances first, the last one first, and then the kube-apiservers'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from set-priority" -l lease -d 'Of the candidates for this lease' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from set-priority" -l for -d 'For how long: stays, and clears it when the time is up or on Ctrl-C' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from set-priority" -l wait -d 'Wait until it leads and renews, for no longer than this; a minute if not given' -r
@@ -194,8 +258,8 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; 
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from set-priority" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from set-priority" -l detach -d 'With --for: only record when it ends; \'clear-priority --expired\' clears it'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from set-priority" -s y -l yes -d 'Yes, without being asked'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from set-priority" -l force -d 'Also where the candidate does not answer, or nobody runs its election'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from set-priority" -s y -l yes -d 'Skip confirmation'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from set-priority" -l force -d 'Also where the candidate does not answer, nobody runs its election, or leading would break the version skew policy'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from set-priority" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from clear-priority" -l lease -d 'Of the candidates for this lease' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from clear-priority" -l wait -d 'Wait until the next one leads and renews, for no longer than this; a minute if not given' -r
@@ -228,8 +292,68 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; 
 false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from clear-priority" -l all -d 'All that have one'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from clear-priority" -l expired -d 'All whose time is over'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from clear-priority" -s y -l yes -d 'Yes, without being asked'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from clear-priority" -l force -d 'Also while the lead is moving, which can leave the lease without a leader'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from clear-priority" -s y -l yes -d 'Skip confirmation'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from clear-priority" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l wait -d 'Wait until a candidate leads and renews, for no longer than this; a minute if not given' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l dry-run -d 'Only show what would be done: client decides here, server asks the server to check it too' -r -f -a "none\t''
+client\t''
+server\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l field-manager -d 'Whose fields they are' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l kubeconfig -d 'The kubeconfig file' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l context -d 'The kubeconfig context to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l cluster -d 'The kubeconfig cluster to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l user -d 'The kubeconfig user to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -s n -l namespace -d 'The namespace, for commands that work in one' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l as -d 'Act as this user' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l as-group -d 'Act as a member of this group; may be repeated' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l as-uid -d 'Act as the user with this uid' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -s s -l server -d 'The address of the API server' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l token -d 'A bearer token to authenticate with' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l username -d 'The user name for basic authentication' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l password -d 'The password for basic authentication' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l client-certificate -d 'A file with the client certificate' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l client-key -d 'A file with the client certificate\'s key' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l proxy-url -d 'The proxy to go through' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -s y -l yes -d 'Skip confirmation'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -l dry-run -d 'Only show what would be done: client decides here, server asks the server to check it too' -r -f -a "none\t''
+client\t''
+server\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -l field-manager -d 'Whose fields they are' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -l kubeconfig -d 'The kubeconfig file' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -l context -d 'The kubeconfig context to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -l cluster -d 'The kubeconfig cluster to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -l user -d 'The kubeconfig user to use' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -s n -l namespace -d 'The namespace, for commands that work in one' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -l request-timeout -d 'Give up on a single request after this long; 0 never does' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -l as -d 'Act as this user' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -l as-group -d 'Act as a member of this group; may be repeated' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -l as-uid -d 'Act as the user with this uid' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -l as-user-extra -d 'Act with this extra user information, KEY=VALUE; may be repeated' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -s s -l server -d 'The address of the API server' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -l token -d 'A bearer token to authenticate with' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -l username -d 'The user name for basic authentication' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -l password -d 'The password for basic authentication' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -l certificate-authority -d 'A file with the certificate authority\'s certificates' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -l client-certificate -d 'A file with the client certificate' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -l client-key -d 'A file with the client certificate\'s key' -r -F
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -l insecure-skip-tls-verify -d 'Do not check the server\'s certificate: anybody can answer in its place' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -l tls-server-name -d 'The name that the server\'s certificate must have' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -l proxy-url -d 'The proxy to go through' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -s y -l yes -d 'Skip confirmation'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from prune" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leaders" -s A -l all-namespaces -d 'In all namespaces, which is also what happens without -n' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leaders" -s o -l output -d 'Output format' -r -f -a "table\t''
@@ -266,6 +390,7 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leaders" -l 
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leaders" -l proxy-url -d 'The proxy to go through' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leaders" -l disable-compression -d 'Ask for uncompressed answers' -r -f -a "true\t''
 false\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leaders" -l exit-code -d 'Exit with 4 if one of those listed has no valid leader: expired, released, ghost or unknown'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand leaders" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -l kubeconfig -d 'The kubeconfig file' -r -F
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -l context -d 'The kubeconfig context to use' -r
@@ -604,7 +729,7 @@ false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l safe -d 'Do what is safest instead, without force, and wait for its effect: evict, delete with its grace, or wait for pod GC'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l confirm -d 'Yes, where there is no terminal to ask on'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l i-have-fenced -d 'Yes to a critical risk, with --confirm: the machine is off, or cut off from all that it shares'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l anyway -d 'Go on where force does not help (finalizers keep the object, or it is a mirror pod), or over a disruption budget that has nothing left'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l anyway -d 'Go on where force does not help (finalizers keep the object, or it is a mirror pod), over a disruption budget that has nothing left, or with several pods whose disruption budgets may not be read'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -s r -l reason -d 'Why, for others to read' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l wait -d 'Wait until the pods there are gone, for no longer than this; forever if not given' -r

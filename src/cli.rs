@@ -16,7 +16,7 @@ use clap::{
 pub use tips::{flag, similar_verb};
 
 use crate::{
-    domain::{deadline::SHORTEST, duration, lease::is_object_name},
+    domain::{deadline::SHORTEST, duration, lease::is_object_name, rehearsal::Versions},
     output::Format,
 };
 
@@ -27,7 +27,7 @@ Leases for cluster operators. Usage: kubectl lease COMMAND [OPTIONS]
 Which control-plane members are alive?
   apiservers     List the kube-apiservers and whether they are alive
 Who leads, who would lead next, and how do I move it?
-  candidates     List candidates; explain, set-priority, clear-priority
+  candidates     List candidates; explain, wait, rehearse, set-priority, …
   leaders        List every leader-election lease, coordinated or not
 May I touch this node now, and how do I keep others off it?
   maint          Hold nodes: acquire, renew, release, status, list, run
@@ -243,6 +243,9 @@ Examples:
   # Follow joins, deaths and restarts
   kubectl lease apiservers -w
 
+  # In a script: are all of them alive?
+  kubectl lease apiservers --exit-code >/dev/null || echo 'a kube-apiserver is not alive'
+
   # The host names of those that are not alive
   kubectl lease apiservers -o json | jq -r '.items[] | select(.state != \"alive\") | .hostname'";
 
@@ -255,7 +258,11 @@ Examples:
 ///   late      three renewals missed: restarting, overloaded or just killed
 ///   silent    not renewed for over a minute: take it for down
 ///   expired   silent for longer than the lease's duration (an hour), about to be collected
+///   skewed    renewed in the future: its clock is ahead, and only --watch tells whether it is alive
 ///   unknown   the lease has no renewal time
+///
+/// A kube-apiserver writes the time of a renewal by its own clock. With --watch the state follows from
+/// the renewals as they arrive, whatever time they carry.
 ///
 /// An apiserver that was shut down in order deletes its lease and is not listed.
 #[derive(Debug, Args)]
@@ -263,6 +270,10 @@ Examples:
 pub struct Apiservers {
     /// Show only this one, by host name, identity or lease name
     pub name: Option<String>,
+
+    /// Exit with 4 if one of those listed is not alive
+    #[arg(long, conflicts_with = "watch")]
+    pub exit_code: bool,
 
     #[command(flatten)]
     pub listing: Listing,
@@ -322,8 +333,14 @@ Examples:
   # Why this one, and what would change it
   kubectl lease candidates explain kube-controller-manager
 
+  # In a script: is anything wrong with an election?
+  kubectl lease candidates --exit-code >/dev/null || kubectl lease candidates explain kube-scheduler
+
   # Let cp-2 lead for half an hour, then give it back
-  kubectl lease candidates set-priority cp-2 100 --for 30m --wait";
+  kubectl lease candidates set-priority cp-2 100 --for 30m --wait
+
+  # Wait until cp-2 leads
+  kubectl lease candidates wait kube-controller-manager --leader cp-2";
 
 /// List the candidates of coordinated leader elections
 ///
@@ -332,7 +349,7 @@ Examples:
 /// then the oldest binary, then the oldest candidate; a priority goes before all of that.
 ///
 /// ROLE says who leads and who would lead next: whoever the controller is about to move the lead to,
-/// or who would follow if the leader went. 'next?' marks candidates that are equal in everything
+/// or who would follow if the leader went. 'next?' marks several that would and are equal in everything
 /// that decides. STATE follows from the last ping:
 ///
 ///   acked      answered the last ping
@@ -354,6 +371,10 @@ pub struct Candidates {
     #[arg(value_parser = object_name)]
     pub lease: Option<String>,
 
+    /// Exit with 4 if something is wrong with an election that is listed, or with the election controller
+    #[arg(long, conflicts_with = "watch")]
+    pub exit_code: bool,
+
     #[command(flatten)]
     pub scope: Scope,
 
@@ -364,8 +385,12 @@ pub struct Candidates {
 #[derive(Debug, Subcommand)]
 pub enum CandidatesVerb {
     Explain(Explain),
+    Wait(WaitForLeader),
+    Rehearse(Rehearse),
     SetPriority(SetPriority),
     ClearPriority(ClearPriority),
+    Repair(Repair),
+    Prune(Prune),
 }
 
 /// In which namespaces to look.
@@ -402,6 +427,88 @@ pub struct Explain {
     pub output: Format,
 }
 
+const WAIT_EXAMPLES: &str = "\
+Examples:
+  # Go on with an upgrade when cp-2 has led without a break for half a minute
+  kubectl lease candidates wait kube-controller-manager --leader cp-2 --stable 30s --timeout 5m
+
+  # One process, not another on the same host
+  kubectl lease candidates wait kube-scheduler --leader cp-2_4f96edb3
+
+  # An operator that is elected without coordination
+  kubectl lease candidates wait my-operator -n apps --leader my-operator-7d4b9c8f6d-x2x5z";
+
+/// Wait until an instance of a component leads
+///
+/// Watches the lease until its holder is the process on the host that is named, the lease has not
+/// expired and a renewal is seen; with --stable until renewals are seen for that long, without the
+/// lease changing hands or expiring in between. Leases that are not coordinated work, too.
+///
+/// Exits with 0 when it leads, with 124 when the time is over, and with 3 if there is no such lease or
+/// candidate then.
+#[derive(Debug, Args)]
+#[command(after_help = WAIT_EXAMPLES)]
+pub struct WaitForLeader {
+    /// The lease
+    #[arg(value_parser = object_name)]
+    pub lease: String,
+
+    /// The host of the process that should lead, or its candidate's name or holder identity; of that the
+    /// beginning is enough, such as HOST_4f96
+    #[arg(long, value_name = "HOST", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub leader: String,
+
+    /// Wait until it has led and renewed for this long
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "0s",
+        hide_default_value = true)]
+    pub stable: Duration,
+
+    /// Give up after this long
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "2m")]
+    pub timeout: Duration,
+}
+
+const REHEARSE_EXAMPLES: &str = "\
+Examples:
+  # Where does the lead go while the control plane is upgraded?
+  kubectl lease candidates rehearse kube-controller-manager --to 1.38
+
+  # And when it is taken back
+  kubectl lease candidates rehearse kube-controller-manager --to 1.38 --rollback
+
+  # The steps that break the version skew policy
+  kubectl lease candidates rehearse kube-scheduler --to 1.39 -o json | jq '.steps[] | select(.withinSkewPolicy == false)'";
+
+/// Rehearse an upgrade of a component: who would lead at each step
+///
+/// Plays the upgrade through the rule of the election, from the candidates that there are now; nothing is
+/// changed. The instances restart one host after the other, by name: each as a new candidate of the new
+/// version, without its priority, and is away until another one is elected. Before the first of them all
+/// kube-apiservers are upgraded, as the version skew policy has it.
+///
+/// Each step shows who leads after it, how the lead moves, and which instances of kube-controller-manager,
+/// kube-scheduler or cloud-controller-manager break the version skew policy: newer than the
+/// kube-apiservers, or more than one minor version older.
+#[derive(Debug, Args)]
+#[command(after_help = REHEARSE_EXAMPLES)]
+pub struct Rehearse {
+    /// The lease
+    #[arg(value_parser = object_name)]
+    pub lease: String,
+
+    /// The version to upgrade to, such as 1.38 or 1.38.2
+    #[arg(long, value_name = "VERSION", value_parser = release)]
+    pub to: Versions,
+
+    /// Then play it back: the instances first, the last one first, and then the kube-apiservers
+    #[arg(long)]
+    pub rollback: bool,
+
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t, hide_default_value = true, value_name = "FORMAT")]
+    pub output: Format,
+}
+
 const SET_PRIORITY_EXAMPLES: &str = "\
 Examples:
   # Move the lead to the instance on cp-2, and see it through
@@ -415,9 +522,20 @@ Examples:
 
 /// Prefer a candidate: the highest priority leads
 ///
-/// Moving the lead is a failover: the leader is asked to make room, its process usually exits and
+/// Moving the lead is a failover: the leader is asked to step down, its process usually exits and
 /// restarts, and for up to 15 seconds nobody leads. What will happen is shown and asked about first.
-/// A candidate that does not answer a ping is refused, and so is one whose election nobody runs.
+/// A candidate that does not answer a ping is refused, and so is one whose election nobody runs, or
+/// whose leader does without coordinated election.
+///
+/// Where several components have a candidate on a host, all of them get the priority; --lease narrows
+/// it. While the lead is moving, a priority is neither taken back nor set for the leader that was asked
+/// to step down, which could leave the component without a leader: it is done when that is over. A
+/// second Ctrl-C leaves the priority where it is.
+///
+/// So is a kube-controller-manager or kube-scheduler that is newer than a kube-apiserver which is alive,
+/// or more than one minor version older: leading would break Kubernetes' version skew policy. Peers are
+/// asked for their versions without credentials, and there is a warning where versions differ and one of
+/// them cannot be asked.
 ///
 /// A restart of the component brings a new candidate: its priority is lost then. Where the server
 /// does not know priorities, the emulation version of the candidate is pinned below all others, and
@@ -449,12 +567,13 @@ pub struct SetPriority {
     #[arg(long, num_args = 0..=1, require_equals = true, value_name = "DURATION", value_parser = duration::parse)]
     pub wait: Option<Option<Duration>>,
 
-    /// Yes, without being asked
-    #[arg(short, long)]
+    /// Skip confirmation
+    #[arg(short, long, alias = "confirm")]
     pub yes: bool,
 
-    /// Also where the candidate does not answer, or nobody runs its election
-    #[arg(long)]
+    /// Also where the candidate does not answer, nobody runs its election, or leading would break the
+    /// version skew policy
+    #[arg(long, alias = "anyway")]
     pub force: bool,
 
     #[command(flatten)]
@@ -471,8 +590,10 @@ Examples:
 
 /// Take the priority of candidates away again
 ///
-/// The lead then goes back to the candidate that the versions decide for: a second failover, which
-/// is shown and asked about first.
+/// The versions then decide. Where they decide for another than the leader, the lead moves: a second
+/// failover, which is shown and asked about first. While the lead is moving, the priority is cleared
+/// when that is over. A host is also that of candidates that its components left behind.
+#[allow(clippy::struct_excessive_bools)] // flags
 #[derive(Debug, Args)]
 #[command(after_help = CLEAR_PRIORITY_EXAMPLES)]
 pub struct ClearPriority {
@@ -496,8 +617,79 @@ pub struct ClearPriority {
     #[arg(long, num_args = 0..=1, require_equals = true, value_name = "DURATION", value_parser = duration::parse)]
     pub wait: Option<Option<Duration>>,
 
-    /// Yes, without being asked
-    #[arg(short, long)]
+    /// Also while the lead is moving, which can leave the lease without a leader
+    #[arg(long)]
+    pub force: bool,
+
+    /// Skip confirmation
+    #[arg(short, long, alias = "confirm")]
+    pub yes: bool,
+
+    #[command(flatten)]
+    pub write: Write,
+}
+
+const REPAIR_EXAMPLES: &str = "\
+Examples:
+  # There is no leader, and 'candidates explain' says that the election is stuck
+  kubectl lease candidates repair kube-controller-manager --wait
+
+  # What would be done
+  kubectl lease candidates repair kube-controller-manager --dry-run";
+
+/// Get a stuck election going again
+///
+/// The election controller does not elect the holder of an expired lease again. Where that holder is
+/// the best candidate, and was asked to step down, there is no leader until its process ends. The one write
+/// that helps is an empty holder, after which the controller elects within about 10 seconds. The same
+/// write replaces a holder that is null, which can end the kube-apiserver that elects. Other leases are
+/// left alone: there is nothing to repair then. What is wrong is shown and asked about first.
+#[derive(Debug, Args)]
+#[command(after_help = REPAIR_EXAMPLES)]
+pub struct Repair {
+    /// The lease
+    #[arg(value_parser = object_name)]
+    pub lease: String,
+
+    /// Wait until a candidate leads and renews, for no longer than this; a minute if not given
+    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "DURATION", value_parser = duration::parse)]
+    pub wait: Option<Option<Duration>>,
+
+    /// Skip confirmation
+    #[arg(short, long, alias = "confirm")]
+    pub yes: bool,
+
+    #[command(flatten)]
+    pub write: Write,
+}
+
+const PRUNE_EXAMPLES: &str = "\
+Examples:
+  # What components left behind, of all leases
+  kubectl lease candidates prune
+
+  # Of one lease, in a script
+  kubectl lease candidates prune kube-scheduler --yes
+
+  # What would be deleted
+  kubectl lease candidates prune --dry-run";
+
+/// Delete the candidates that components left behind
+///
+/// A component that restarts comes back under a new name, and its old LeaseCandidate stays for half an
+/// hour. One that is as good as the leader has the controller ping all candidates every few seconds.
+/// Deleted are those that have not renewed for 30 minutes, have not answered a ping for 20 seconds, or
+/// do not answer one that is sent now because they are late or a newer one of the same host is there;
+/// never that of the leader. They are shown and asked about first.
+#[derive(Debug, Args)]
+#[command(after_help = PRUNE_EXAMPLES)]
+pub struct Prune {
+    /// Only those of these leases or hosts, or of these names
+    #[arg(value_name = "LEASE|CANDIDATE", value_parser = candidate_name)]
+    pub names: Vec<String>,
+
+    /// Skip confirmation
+    #[arg(short, long, alias = "confirm")]
     pub yes: bool,
 
     #[command(flatten)]
@@ -512,6 +704,9 @@ Examples:
   # Of one namespace, and what changes
   kubectl lease leaders -n kube-system -w
 
+  # In a script: does every component of the control plane have a leader?
+  kubectl lease leaders -n kube-system --exit-code >/dev/null || echo 'a lease has no valid leader'
+
   # Leases whose holder is gone
   kubectl lease leaders -o json | jq -r '.items[] | select(.state==\"ghost\") | .holder'";
 
@@ -524,7 +719,7 @@ Examples:
 ///   late       two thirds of its duration without a renewal: client-go gives up about now
 ///   expired    its time has run out
 ///   released   nobody holds it
-///   ghost      it has expired, and no pod and no node is called what the holder calls itself
+///   ghost      it expired over a minute ago, and no pod and no node is called what the holder calls itself
 ///   unknown    has a holder, but no renewal time or duration
 ///
 /// PROCESS is a guess: most holders call themselves <host name>_<uuid>, and in a pod the host name
@@ -535,6 +730,10 @@ pub struct Leaders {
     /// Only leases of this name
     #[arg(value_parser = object_name)]
     pub name: Option<String>,
+
+    /// Exit with 4 if one of those listed has no valid leader: expired, released, ghost or unknown
+    #[arg(long, conflicts_with = "watch")]
+    pub exit_code: bool,
 
     #[command(flatten)]
     pub scope: Scope,
@@ -863,6 +1062,10 @@ Examples:
 ///
 /// A pod on a node that is down is NodeDown. RISK is that of force-deleting it, as 'force-delete'
 /// judges it. A cluster without partitions gets one line.
+///
+/// A controller that was scaled to 0 or suspended by a command that 'force-delete' printed, and not
+/// brought back, is told of on stderr, with the command that does so and what to make sure of
+/// before; in -o json as 'stopped'.
 #[derive(Debug, Args)]
 #[command(after_help = PARTITIONS_EXAMPLES, alias = "partition", verbatim_doc_comment,
     mut_arg("selector", |arg| arg.help("Only nodes with these labels, such as key=value,other!=value")),
@@ -978,8 +1181,8 @@ pub struct Consent {
     #[arg(long, requires = "confirm")]
     pub i_have_fenced: bool,
 
-    /// Go on where force does not help (finalizers keep the object, or it is a mirror pod), or over a
-    /// disruption budget that has nothing left
+    /// Go on where force does not help (finalizers keep the object, or it is a mirror pod), over a disruption
+    /// budget that has nothing left, or with several pods whose disruption budgets may not be read
     #[arg(long)]
     pub anyway: bool,
 }
@@ -1189,6 +1392,11 @@ fn candidate_name(name: &str) -> Result<String, String> {
     Ok(name.to_owned())
 }
 
+/// A release of Kubernetes.
+fn release(version: &str) -> Result<Versions, String> {
+    Versions::of_release(version).ok_or_else(|| "not a version, such as 1.38 or 1.38.2".into())
+}
+
 /// What was typed, or what is wrong with it, with a tip where it can be guessed what was meant.
 pub fn parse(typed: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let words = words(typed);
@@ -1356,6 +1564,19 @@ mod tests {
     }
 
     #[test]
+    fn a_priority_against_the_version_skew_policy_is_set_by_force_or_anyway() {
+        for (flags, forced) in [("", false), (" --force", true), (" --anyway", true)] {
+            let cli = parse(&format!("kubectl-lease candidates set-priority cp-1 5{flags}")).unwrap();
+            let Command::Candidates(Candidates { verb: Some(CandidatesVerb::SetPriority(args)), .. }) =
+                cli.command
+            else {
+                panic!("{flags}")
+            };
+            assert_eq!(args.force, forced, "{flags}");
+        }
+    }
+
+    #[test]
     fn what_was_typed_to_reach_a_cluster_can_be_typed_again() {
         let typed = |words: &str| {
             let words = std::iter::once("kubectl-lease").chain(words.split('|')).chain(["partitions"]);
@@ -1436,6 +1657,9 @@ mod tests {
             "x force-delete -l=",
             "x force-delete -l app=db --node a",
             "x partitions -w --exit-code",
+            "x apiservers -w --exit-code",
+            "x candidates -w --exit-code",
+            "x leaders -w --exit-code",
             "x force-delete db-0 --i-have-fenced",
             "x fence",
             "x fence a b",

@@ -120,8 +120,12 @@ enum Names {
     Nodes,
     Pods,
     Candidates,
+    /// Hosts of candidates.
+    Hosts,
     /// Candidates that have a priority.
     Preferred,
+    /// Candidates that do not answer, and the leases that have any.
+    LeftBehind,
     /// Leases that have candidates.
     Elections,
     /// Leases of leader election.
@@ -144,10 +148,15 @@ const ARGUMENTS: &[(&[&str], &str, Names)] = &[
     (&["maint", "run"], "nodes", Names::Nodes),
     (&["candidates"], "lease", Names::Elections),
     (&["candidates", "explain"], "lease", Names::Elections),
+    (&["candidates", "rehearse"], "lease", Names::Elections),
+    (&["candidates", "wait"], "lease", Names::Leaders),
+    (&["candidates", "wait"], "leader", Names::Hosts),
     (&["candidates", "set-priority"], "candidate", Names::Candidates),
     (&["candidates", "set-priority"], "lease", Names::Elections),
     (&["candidates", "clear-priority"], "candidates", Names::Preferred),
     (&["candidates", "clear-priority"], "lease", Names::Elections),
+    (&["candidates", "repair"], "lease", Names::Elections),
+    (&["candidates", "prune"], "names", Names::LeftBehind),
     (&["leaders"], "name", Names::Leaders),
     (&["hold"], "name", Names::Held),
     (&["partitions"], "node", Names::Nodes),
@@ -258,19 +267,27 @@ impl Names {
             Self::Nodes => whole(NODES, None).await,
             Self::Namespaces => whole(NAMESPACES, None).await,
             Self::Pods => whole(PODS, Some(cluster.namespace())).await,
-            Self::Candidates | Self::Preferred | Self::Elections => {
+            Self::Candidates | Self::Hosts | Self::Preferred | Self::LeftBehind | Self::Elections => {
                 let Some(resource) = cluster.lease_candidates(namespace).await? else {
                     return Ok(BTreeSet::new());
                 };
                 let list = cluster.list::<Candidate>(&candidates_query(resource, namespace)).await?;
                 let now = cluster.server_time();
+                let dead = |state| matches!(state, candidate::State::Stale | candidate::State::Expired);
                 let choice = |candidate: &Candidate| match self {
-                    Self::Elections => Some(candidate.spec.lease_name.clone()),
-                    Self::Preferred if Priority::of(candidate).is_none() => None,
-                    Self::Candidates if candidate.state(now) == candidate::State::Expired => None,
-                    _ => Some(candidate.name().to_owned()),
+                    Self::Elections => vec![candidate.spec.lease_name.clone()],
+                    Self::LeftBehind if dead(candidate.state(now)) => {
+                        vec![candidate.spec.lease_name.clone(), candidate.name().to_owned()]
+                    }
+                    Self::LeftBehind => vec![],
+                    Self::Preferred if Priority::of(candidate).is_none() => vec![],
+                    Self::Candidates | Self::Hosts if candidate.state(now) == candidate::State::Expired => {
+                        vec![]
+                    }
+                    Self::Hosts => vec![candidate.host().to_owned()],
+                    _ => vec![candidate.name().to_owned()],
                 };
-                Ok(list.items.iter().filter_map(|object| choice(&object.value)).collect())
+                Ok(list.items.iter().flat_map(|object| choice(&object.value)).collect())
             }
             Self::Leaders | Self::Held => {
                 let namespace = if self == Self::Held { Some(cluster.namespace()) } else { namespace };

@@ -156,6 +156,11 @@ impl Error {
             | Self::Refused { hint, .. }
             | Self::NotEnded { hint, .. }
             | Self::NotFound { hint, .. } => hint.clone(),
+            Self::Unreachable { cause, .. } if cause.contains("CaUsedAsEndEntity") => Some(
+                "the server's certificate is its own authority (CA:TRUE), which kubectl takes and kubectl lease \
+                 does not: have it issued by an authority, or without CA:TRUE"
+                    .into(),
+            ),
             Self::Unreachable { cause, .. } if cause.contains("certificate") => Some(
                 "the server's certificate is not signed by the cluster's certificate-authority, or not for \
                  this name: check the context, or --certificate-authority and --tls-server-name"

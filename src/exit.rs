@@ -50,6 +50,11 @@ impl ExitCode {
         Self::Interrupted,
     ];
 
+    /// For a condition that was asked about.
+    pub fn of(condition: bool) -> Self {
+        if condition { Self::Done } else { Self::Held }
+    }
+
     pub fn code(self) -> u8 {
         match self {
             Self::Done => 0,

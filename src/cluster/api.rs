@@ -6,7 +6,7 @@ use kube::core::{
     request,
 };
 
-use super::{Cluster, List, Readable};
+use super::{Cluster, List, Readable, lock};
 use crate::error::{Error, Needs, Result};
 
 /// A kind of object, as its URL names it.
@@ -236,9 +236,17 @@ impl Cluster {
                 cause: error.to_string(),
             })?;
             if after.is_none() || query.page.is_none() {
+                lock(&self.listed).insert((query.resource.name(), query.namespace.clone()));
                 return Ok(list);
             }
         }
+    }
+
+    /// Whether such objects could be listed before, where `query` asks for them or everywhere.
+    pub(super) fn has_listed(&self, query: &Query) -> bool {
+        let listed = lock(&self.listed);
+        let within = |namespace: Option<String>| listed.contains(&(query.resource.name(), namespace));
+        within(query.namespace.clone()) || within(None)
     }
 
     /// Opens a watch from a resource version on; its events are the lines of the body.

@@ -102,6 +102,16 @@ impl Cluster {
         Ok(Some(Elections { resource, parts: [candidates.items, leases?.items] }))
     }
 
+    /// The candidates for a lease; none where coordinated leader election is off.
+    pub async fn candidates_for(&self, lease: &str, namespace: Option<&str>) -> Result<Vec<Candidate>> {
+        let listed = self.in_best_version(async |resource| {
+            self.list::<Candidate>(&candidates_query(resource, namespace)).await
+        });
+        let Some((_, list)) = listed.await? else { return Ok(Vec::new()) };
+        let of_lease = list.items.iter().filter(|object| object.value.spec.lease_name == lease);
+        Ok(of_lease.map(|object| Candidate::clone(&object.value)).collect())
+    }
+
     /// Asks a candidate for a sign of life, as the election controller does.
     pub async fn ping(
         &self,
@@ -201,6 +211,20 @@ impl Cluster {
         let after: Object<Candidate> = self.patch(resource, &address(before), &patch, writing).await?;
         let cleared = !priority::is_marked(&after.value);
         cleared.then_some(after).ok_or_else(|| self.dropped(before))
+    }
+
+    /// Takes the holder off a lease whose election is stuck. The holder is the empty string, never null, which
+    /// the election controller does not survive.
+    pub async fn empty_holder(&self, before: &Lease, writing: &Writing) -> Result<()> {
+        let Metadata { namespace, name, uid, resource_version, .. } = &before.metadata;
+        let patch = json!({
+            "metadata": { "uid": uid, "resourceVersion": resource_version },
+            "spec": { "holderIdentity": "" },
+        });
+        let after: Object<Lease> =
+            self.patch(LEASES, &Address::new(namespace, name), &patch, writing).await?;
+        drop(after);
+        Ok(())
     }
 
     /// What to say where coordinated leader election is off.

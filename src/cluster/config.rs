@@ -1,10 +1,10 @@
 //! From kubectl's connection flags and the kubeconfig to a client configuration.
 //!
-//! The precedence is client-go's: a flag beats the kubeconfig, and where there is no kubeconfig at
-//! all the service account of the pod that this runs in is used.
+//! The precedence is client-go's: a flag beats the kubeconfig, and where there is no kubeconfig, or no
+//! context is chosen in it, the service account of the pod that this runs in is used.
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -12,12 +12,12 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use http::{HeaderValue, Uri};
 use kube::{
     Config,
-    config::{AuthInfo, Cluster, Context, Kubeconfig, KubeconfigError},
+    config::{AuthInfo, Cluster, Context, Kubeconfig},
 };
 
 use secrecy::{ExposeSecret, SecretString};
 
-use super::{credential, proxy};
+use super::{credential, kubeconfig, proxy};
 use crate::{
     cli::Connection,
     domain::lease::is_object_name,
@@ -27,19 +27,25 @@ use crate::{
 /// Reads the configuration that the flags, the kubeconfig and the environment describe.
 pub fn load(flags: &Connection) -> Result<Config> {
     let flags = &given(flags);
-    let mut config = match read_kubeconfig(flags.kubeconfig.as_deref())? {
-        Some(kubeconfig) => from_kubeconfig(&kubeconfig, flags)?,
-        None if flags.server.is_some() || flags.context.is_some() || flags.cluster.is_some() => {
-            from_kubeconfig(&Kubeconfig::default(), flags)?
+    let kubeconfig = read_kubeconfig(flags.kubeconfig.as_deref())?;
+    let chosen = kubeconfig.as_ref().and_then(current_context).is_some()
+        || flags.server.is_some()
+        || flags.context.is_some()
+        || flags.cluster.is_some();
+    let mut config = match kubeconfig {
+        // In a pod a kubeconfig in which nothing is chosen is the same as none.
+        Some(kubeconfig) if chosen || flags.user.is_some() || !in_a_pod() => {
+            from_kubeconfig(&kubeconfig, flags)?
         }
+        None if chosen => from_kubeconfig(&Kubeconfig::default(), flags)?,
         // Said of a cluster that is named nowhere: it is not the pod's own that is meant.
-        None if flags.user.is_some()
+        _ if flags.user.is_some()
             || flags.certificate_authority.is_some()
             || flags.tls_server_name.is_some() =>
         {
             return Err(nothing_configured());
         }
-        None => in_cluster(flags)?,
+        _ => in_cluster(flags)?,
     };
     if let Some(namespace) = &flags.namespace {
         if !is_object_name(namespace) {
@@ -52,8 +58,20 @@ pub fn load(flags: &Connection) -> Result<Config> {
     apply_user_flags(user, flags)?;
     replace_auth_provider(user)?;
     check_files(user)?;
+    check_user(user)?;
     check_headers(user)?;
     Ok(config)
+}
+
+/// Whether client-go would find a service account here.
+fn in_a_pod() -> bool {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let token = Path::new("/var/run/secrets/kubernetes.io/serviceaccount/token");
+    set("KUBERNETES_SERVICE_HOST") && set("KUBERNETES_SERVICE_PORT") && token.is_file()
+}
+
+fn current_context(kubeconfig: &Kubeconfig) -> Option<&String> {
+    kubeconfig.current_context.as_ref().filter(|name| !name.is_empty())
 }
 
 /// What a person should know about how the cluster is reached.
@@ -131,13 +149,19 @@ fn in_cluster(flags: &Connection) -> Result<Config> {
     config.accept_invalid_certs = flags.insecure_skip_tls_verify;
     config.root_cert = config.root_cert.filter(|_| !flags.insecure_skip_tls_verify);
     config.disable_compression = flags.disable_compression || proxy::is_loopback(&config.cluster_url);
+    if let Some(namespace) = std::env::var("POD_NAMESPACE").ok().filter(|namespace| !namespace.is_empty()) {
+        config.default_namespace = namespace;
+    }
     Ok(config)
 }
 
 /// The kubeconfig, merged from all files that exist; `None` where there is none.
 fn read_kubeconfig(flag: Option<&Path>) -> Result<Option<Kubeconfig>> {
     if let Some(path) = flag {
-        return Kubeconfig::read_from(path).map(Some).map_err(|error| unusable(&error, path));
+        return match kubeconfig::read(path)? {
+            Some(kubeconfig) => Ok(Some(kubeconfig)),
+            None => Err(kubeconfig::missing(path)),
+        };
     }
     let listed = std::env::var_os("KUBECONFIG").unwrap_or_default();
     let mut paths: Vec<PathBuf> =
@@ -147,14 +171,9 @@ fn read_kubeconfig(flag: Option<&Path>) -> Result<Option<Kubeconfig>> {
     }
     let mut merged: Option<Kubeconfig> = None;
     for path in paths {
-        match Kubeconfig::read_from(&path) {
-            Ok(next) => {
-                let all = merged.unwrap_or_default().merge(next);
-                merged = Some(all.map_err(|error| unusable(&error, &path))?);
-            }
-            // As in client-go: a file that is listed but not there is no error.
-            Err(KubeconfigError::ReadConfig(error, _)) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(unusable(&error, &path)),
+        // As in client-go: a file that is listed but not there is no error.
+        if let Some(next) = kubeconfig::read(&path)? {
+            merged = Some(kubeconfig::merge(merged.unwrap_or_default(), next));
         }
     }
     Ok(merged)
@@ -196,8 +215,7 @@ fn from_kubeconfig(kubeconfig: &Kubeconfig, flags: &Connection) -> Result<Config
 }
 
 fn find_context(kubeconfig: &Kubeconfig, flags: &Connection) -> Result<Context> {
-    let current = kubeconfig.current_context.as_ref().filter(|name| !name.is_empty());
-    let Some(name) = flags.context.as_ref().or(current) else {
+    let Some(name) = flags.context.as_ref().or(current_context(kubeconfig)) else {
         // Everything that a context would name may have been named by flags.
         return if flags.server.is_some() || flags.cluster.is_some() {
             Ok(Context::default())
@@ -228,20 +246,42 @@ fn find_cluster(kubeconfig: &Kubeconfig, context: &Context, flags: &Connection) 
             ));
         }
     };
+    for text in [
+        &mut cluster.certificate_authority,
+        &mut cluster.certificate_authority_data,
+        &mut cluster.tls_server_name,
+        &mut cluster.proxy_url,
+    ] {
+        text.take_if(|text| text.is_empty());
+    }
     if let Some(server) = &flags.server {
         cluster.server = Some(server.clone());
+        // It was the name of another one.
+        cluster.tls_server_name = None;
     }
-    if let Some(path) = &flags.certificate_authority {
-        cluster.certificate_authority = Some(path_text(path)?);
+    if flags.insecure_skip_tls_verify || flags.certificate_authority.is_some() {
+        cluster.insecure_skip_tls_verify = Some(flags.insecure_skip_tls_verify);
+        cluster.certificate_authority = flags.certificate_authority.as_deref().map(path_text).transpose()?;
         cluster.certificate_authority_data = None;
-    }
-    if flags.insecure_skip_tls_verify {
-        cluster.insecure_skip_tls_verify = Some(true);
     }
     if let Some(name) = &flags.tls_server_name {
         cluster.tls_server_name = Some(name.clone());
     }
+    check_cluster(name, &cluster)?;
     Ok(cluster)
+}
+
+/// What client-go refuses, and what would otherwise leave it open which of two counts.
+fn check_cluster(name: &str, cluster: &Cluster) -> Result<()> {
+    let (file, data) = (&cluster.certificate_authority, &cluster.certificate_authority_data);
+    let why = if file.is_some() && data.is_some() {
+        "both certificate-authority and certificate-authority-data"
+    } else if cluster.insecure_skip_tls_verify == Some(true) && (file.is_some() || data.is_some()) {
+        "both a certificate authority and insecure-skip-tls-verify"
+    } else {
+        return Ok(());
+    };
+    Err(Error::Kubeconfig { message: format!("cluster '{name}' has {why}"), hint: Some(REMOVE_ONE.into()) })
 }
 
 fn find_user(kubeconfig: &Kubeconfig, context: &Context, flags: &Connection) -> Result<AuthInfo> {
@@ -252,7 +292,7 @@ fn find_user(kubeconfig: &Kubeconfig, context: &Context, flags: &Connection) -> 
     };
     let found = kubeconfig.auth_infos.iter().find(|user| user.name == *name);
     found
-        .map(|named| named.auth_info.clone().unwrap_or_default())
+        .map(|named| tidy(named.auth_info.clone().unwrap_or_default()))
         .ok_or_else(|| unknown("user", name, kubeconfig.auth_infos.iter().map(|user| user.name.as_str())))
 }
 
@@ -285,9 +325,10 @@ fn apply_user_flags(user: &mut AuthInfo, flags: &Connection) -> Result<()> {
     }
     if let Some(name) = &flags.impersonate {
         user.impersonate = Some(name.clone());
-    } else if !flags.impersonate_groups.is_empty()
-        || flags.impersonate_uid.is_some()
-        || !flags.impersonate_extra.is_empty()
+    } else if user.impersonate.is_none()
+        && (!flags.impersonate_groups.is_empty()
+            || flags.impersonate_uid.is_some()
+            || !flags.impersonate_extra.is_empty())
     {
         return Err(Error::usage("--as-group, --as-uid and --as-user-extra need --as: a user to act as"));
     }
@@ -324,6 +365,63 @@ fn replace_auth_provider(user: &mut AuthInfo) -> Result<()> {
     })?;
     user.token.get_or_insert_with(|| token.clone().into());
     Ok(())
+}
+
+const REMOVE_ONE: &str =
+    "remove one of the two: 'kubectl config view' shows them, 'kubectl config unset' removes";
+
+/// A user without what is empty, which for client-go is the same as not given, and without the line breaks
+/// that base64 may have.
+fn tidy(mut user: AuthInfo) -> AuthInfo {
+    let joined = |text: &str| text.replace(['\r', '\n'], "");
+    for text in [
+        &mut user.username,
+        &mut user.token_file,
+        &mut user.client_certificate,
+        &mut user.client_certificate_data,
+        &mut user.client_key,
+        &mut user.impersonate,
+        &mut user.impersonate_uid,
+    ] {
+        text.take_if(|text| text.is_empty());
+    }
+    for secret in [&mut user.password, &mut user.token, &mut user.client_key_data] {
+        secret.take_if(|secret| secret.expose_secret().is_empty());
+    }
+    user.client_certificate_data = user.client_certificate_data.map(|data| joined(&data));
+    user.client_key_data = user.client_key_data.map(|data| joined(data.expose_secret()).into());
+    user.impersonate_groups.take_if(|groups| groups.is_empty());
+    user.impersonate_user_extra.take_if(|extra| extra.is_empty());
+    if user.client_certificate.is_none() && user.client_certificate_data.is_none() {
+        // A key alone is nothing.
+        (user.client_key, user.client_key_data) = (None, None);
+    }
+    user
+}
+
+/// What client-go refuses, and what would otherwise leave it open who one is.
+fn check_user(user: &AuthInfo) -> Result<()> {
+    let has_token = user.token.is_some() || user.token_file.is_some();
+    let has_basic = user.username.is_some() || user.password.is_some();
+    let has_certificate = user.client_certificate.is_some() || user.client_certificate_data.is_some();
+    let has_key = user.client_key.is_some() || user.client_key_data.is_some();
+    let has_more = user.impersonate_groups.is_some()
+        || user.impersonate_uid.is_some()
+        || user.impersonate_user_extra.is_some();
+    let (why, hint) = if has_token && has_basic {
+        ("both a token and a user name or password", REMOVE_ONE)
+    } else if user.client_certificate.is_some() && user.client_certificate_data.is_some() {
+        ("both client-certificate and client-certificate-data", REMOVE_ONE)
+    } else if user.client_key.is_some() && user.client_key_data.is_some() {
+        ("both client-key and client-key-data", REMOVE_ONE)
+    } else if has_certificate && !has_key {
+        ("a client certificate without a key", "add client-key or client-key-data, or give --client-key")
+    } else if has_more && user.impersonate.is_none() {
+        ("as-groups, as-uid or as-user-extra without as", "name the user to act as, or give --as")
+    } else {
+        return Ok(());
+    };
+    Err(Error::Kubeconfig { message: format!("the kubeconfig's user has {why}"), hint: Some(hint.into()) })
 }
 
 /// The client certificate and key are read later; that they can be is said here in our words.
@@ -377,7 +475,9 @@ fn certificate_authority(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>> {
     let data = cluster.certificate_authority_data.as_ref().filter(|data| !data.is_empty());
     let path = cluster.certificate_authority.as_ref().filter(|path| !path.is_empty());
     let text = match (data, path) {
-        (Some(data), _) => BASE64_STANDARD.decode(data.trim()).map_err(|error| bad(error.to_string()))?,
+        (Some(data), _) => BASE64_STANDARD
+            .decode(data.replace(['\r', '\n'], "").trim())
+            .map_err(|error| bad(error.to_string()))?,
         (None, Some(path)) => fs::read(path).map_err(|error| bad(format!("{path}: {error}")))?,
         (None, None) => return Ok(None),
     };
@@ -393,8 +493,8 @@ fn certificate_authority(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>> {
     Ok(Some(certificates))
 }
 
-/// A server's address, or what is wrong with it. `host:port` without a scheme means https, as for
-/// kubectl.
+/// A server's address, or what is wrong with it. `host:port` without a scheme means https; kubectl takes it
+/// for http, and fails.
 fn server_url(address: &str) -> Result<Uri, String> {
     let with_scheme = if address.contains("://") { address.to_owned() } else { format!("https://{address}") };
     let uri: Uri = with_scheme.parse().map_err(|_| "is not a URL")?;
@@ -439,23 +539,6 @@ fn unknown<'a>(kind: &str, name: &str, there: impl Iterator<Item = &'a str>) -> 
         } else {
             format!("it has {}", there.join(", "))
         }),
-    }
-}
-
-fn unusable(error: &KubeconfigError, path: &Path) -> Error {
-    let cause = match error {
-        KubeconfigError::ReadConfig(cause, _) => cause.to_string(),
-        // The parser's report quotes the file, which may hold secrets: the first line says what and where.
-        KubeconfigError::Parse(cause) => {
-            let cause = cause.to_string();
-            let first = cause.lines().next().unwrap_or_default();
-            first.strip_prefix("error: ").unwrap_or(first).to_owned()
-        }
-        _ => causes(error),
-    };
-    Error::Kubeconfig {
-        message: format!("cannot read the kubeconfig {}: {cause}", path.display()),
-        hint: None,
     }
 }
 

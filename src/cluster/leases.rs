@@ -2,6 +2,7 @@
 
 use http::Method;
 use jiff::Timestamp;
+use k8s_openapi::{api::coordination::v1::LeaseSpec, apimachinery::pkg::apis::meta::v1::MicroTime};
 use serde_json::{Value, json};
 
 use super::{
@@ -11,7 +12,7 @@ use super::{
 use crate::{
     domain::{
         lease::{Lease, Metadata},
-        maintenance::{MEDIK8S_NAMESPACE, REASON, Record, SUPERSEDED, medik8s_holder, medik8s_name},
+        maintenance::{ADOPTED, MEDIK8S_NAMESPACE, REASON, Record, SUPERSEDED, medik8s_holder, medik8s_name},
     },
     error::{Error, Needs, Result},
 };
@@ -19,6 +20,14 @@ use crate::{
 /// Said to users who may not see medik8s' leases.
 pub const MEDIK8S_UNSEEN: &str =
     "no permission to read the leases in medik8s-leases: cannot tell whether medik8s holds a node";
+
+/// What a lease says from now on beside its spec.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Notes<'a> {
+    pub reason: Option<&'a str>,
+    /// When the lease that is adopted, and will be put back, was acquired.
+    pub adopted: Option<Timestamp>,
+}
 
 impl Cluster {
     /// A lease, or `None` where there is none.
@@ -43,19 +52,19 @@ impl Cluster {
                 "name": at.name, "namespace": at.namespace, "annotations": annotations,
                 "ownerReferences": owner.map(owners).unwrap_or_default(),
             },
-            "spec": spec(record),
+            "spec": spec(&record.spec()),
         });
         self.create(LEASES, at, &lease, writing).await
     }
 
-    /// Writes a record over a lease as it was read. `reason` is what the lease says from now on. With an
-    /// `owner`, a node, it goes with that and nothing else, whatever somebody wrote there meanwhile.
+    /// Writes holder, times and transitions over a lease as it was read; what is `None` is removed. With an
+    /// `owner`, a node, it goes with that and nothing else, whatever was written there meanwhile.
     pub async fn write_lease(
         &self,
         at: &Address,
         before: &Lease,
-        record: &Record,
-        reason: Option<&str>,
+        written: &LeaseSpec,
+        notes: Notes<'_>,
         owner: Option<&Metadata>,
         writing: &Writing,
     ) -> Result<Object<Lease>> {
@@ -63,9 +72,9 @@ impl Cluster {
             "metadata": {
                 "uid": before.metadata.uid,
                 "resourceVersion": before.metadata.resource_version,
-                "annotations": { REASON: reason },
+                "annotations": { REASON: notes.reason, ADOPTED: notes.adopted.map(micro_time) },
             },
-            "spec": spec(record),
+            "spec": spec(written),
         });
         if let Some(owner) = owner {
             patch["metadata"]["ownerReferences"] = owners(owner).into();
@@ -162,13 +171,14 @@ fn owners(node: &Metadata) -> Vec<Value> {
     vec![json!({ "apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid })]
 }
 
-fn spec(record: &Record) -> Value {
+fn spec(spec: &LeaseSpec) -> Value {
+    let time = |time: &Option<MicroTime>| time.as_ref().map(|time| micro_time(time.0));
     json!({
-        "holderIdentity": record.holder,
-        "leaseDurationSeconds": record.seconds,
-        "acquireTime": micro_time(record.acquired),
-        "renewTime": micro_time(record.renewed),
-        "leaseTransitions": record.transitions,
+        "holderIdentity": spec.holder_identity,
+        "leaseDurationSeconds": spec.lease_duration_seconds,
+        "acquireTime": time(&spec.acquire_time),
+        "renewTime": time(&spec.renew_time),
+        "leaseTransitions": spec.lease_transitions,
     })
 }
 

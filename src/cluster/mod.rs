@@ -10,21 +10,24 @@ pub mod config;
 mod credential;
 #[cfg(unix)]
 pub mod detached;
+mod kubeconfig;
 pub mod leases;
 pub mod nodes;
 mod object;
+mod peers;
 pub mod pods;
 mod proxy;
 mod refusal;
 pub mod served;
 pub mod single;
+mod tls;
 mod user;
 pub mod watch;
 
 use std::{
     collections::BTreeSet,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -36,7 +39,7 @@ use http_body_util::BodyExt as _;
 use jiff::{SignedDuration, Timestamp};
 use kube::client::Body;
 
-use self::credential::TokenSource;
+use self::credential::{Certificate, Credential};
 pub use self::{
     api::{
         ATTACHMENTS, BUDGETS, CLAIMS, CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, DISKS, EVENTS, JOBS, LEASES,
@@ -59,20 +62,33 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// A connection to one cluster.
 pub struct Cluster {
-    client: kube::Client,
+    connected: Mutex<Connected>,
+    /// To connect with another client certificate.
+    config: kube::Config,
     server: String,
     namespace: String,
     /// What was typed to reach it.
     flags: String,
     request_timeout: Option<Duration>,
-    credential: Option<TokenSource>,
+    credential: Option<credential::Source>,
+    /// How other kube-apiservers of the cluster are reached: without credentials, and not at all where
+    /// certificates are not verified.
+    anonymous: Option<Box<kube::Config>>,
     clock: Clock,
     skew: Mutex<Skew>,
     skew_told: AtomicBool,
     warnings: Mutex<BTreeSet<String>>,
     oddities: Vec<String>,
+    /// What could be listed once: the resource, and the namespace (or none, for all).
+    listed: Mutex<BTreeSet<(String, Option<String>)>>,
     /// The nodes whose lease of medik8s' could be read once.
     medik8s_read: Mutex<BTreeSet<String>>,
+}
+
+/// A client, and the certificate that its connections are made with; `None` for the kubeconfig's own.
+struct Connected {
+    certificate: Option<Arc<Certificate>>,
+    client: kube::Client,
 }
 
 /// This machine's wall clock as it was at the start, and the time since. That it is set meanwhile
@@ -132,24 +148,32 @@ impl Cluster {
         config.headers.push((header::USER_AGENT, header::HeaderValue::from_static(user_agent)));
 
         let oddities = config::oddities(&config);
-        let credential = TokenSource::take_from(&mut config, unseen).await?;
+        let anonymous = (!config.accept_invalid_certs).then(|| {
+            let mut config = Box::new(config.clone());
+            config.auth_info = kube::config::AuthInfo::default();
+            config
+        });
+        let (credential, certificate) = match credential::Source::take_from(&mut config, unseen).await? {
+            Some((source, first)) => (Some(source), first.certificate),
+            None => (None, None),
+        };
         let namespace = config.default_namespace.clone();
-        let client = kube::Client::try_from(config).map_err(|error| Error::Kubeconfig {
-            message: format!("cannot set up a connection to {server}: {}", causes(&error)),
-            hint: None,
-        })?;
+        let client = client(&config, certificate.as_deref())?;
         Ok(Self {
-            client,
+            connected: Mutex::new(Connected { certificate, client }),
+            config,
             server,
             namespace,
             flags: String::new(),
             request_timeout,
             credential,
+            anonymous,
             clock: Clock::start(),
             skew: Mutex::default(),
             skew_told: AtomicBool::new(false),
             warnings: Mutex::default(),
             oddities,
+            listed: Mutex::default(),
             medik8s_read: Mutex::default(),
         })
     }
@@ -225,12 +249,15 @@ impl Cluster {
         let persist = async {
             let mut pause = FIRST_PAUSE;
             let mut attempt = 1;
+            let mut renewed = false;
             loop {
                 let mut request = request.clone();
-                if let Some(credential) = &self.credential {
-                    credential.authorise(request.headers_mut()).await?;
+                let mut used = None;
+                if let Some(source) = &self.credential {
+                    let credential = source.authorise(request.headers_mut()).await?;
+                    self.connect_as(&credential, source.may_be_torn())?;
+                    used = Some((source, credential));
                 }
-                let used = request.headers().get(header::AUTHORIZATION).cloned();
                 let error = match send(request).await {
                     Ok(done) => return Ok(done),
                     Err(error) => error,
@@ -239,14 +266,15 @@ impl Cluster {
                     Error::Api { code: 429 | 503 | 504, retry_after, .. } => retry_after.unwrap_or(pause),
                     // A certificate does not get better by asking again.
                     Error::Unreachable { cause, .. } if !cause.contains("certificate") => pause,
-                    Error::Unauthenticated { .. } if attempt == 1 => match &self.credential {
-                        Some(credential) if credential.renew(used.as_ref()).await? => Duration::ZERO,
+                    Error::Unauthenticated { .. } if !renewed => match &used {
+                        Some((source, used)) if source.renew(used).await? => Duration::ZERO,
                         _ => return Err(error),
                     },
                     _ => return Err(error),
                 };
                 // What was refused for its credential has not been done: it may be a write.
                 let refused = matches!(error, Error::Unauthenticated { .. });
+                renewed |= refused;
                 if (attempt >= attempts && !refused) || wait > LONGEST_PAUSE {
                     return Err(error);
                 }
@@ -263,10 +291,27 @@ impl Cluster {
         }
     }
 
+    /// Uses connections that are made with the certificate of this credential from now on. What was begun
+    /// on others, such as a watch, goes on there.
+    fn connect_as(&self, credential: &Credential, may_be_torn: bool) -> Result<()> {
+        let mut connected = lock(&self.connected);
+        if connected.certificate == credential.certificate {
+            return Ok(());
+        }
+        match client(&self.config, credential.certificate.as_deref()) {
+            Ok(client) => *connected = Connected { certificate: credential.certificate.clone(), client },
+            // With what was there before, until both files are there.
+            Err(_) if may_be_torn => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
     /// Sends a request once. The body of the answer is still to come.
     async fn send(&self, request: Request<Vec<u8>>, needs: &Needs) -> Result<Response<Body>> {
         let sent = self.clock.now();
-        let response = self.client.send(request.map(Body::from)).await;
+        let client = lock(&self.connected).client.clone();
+        let response = client.send(request.map(Body::from)).await;
         let response = response.map_err(|error| self.unreachable(&error))?;
         self.learn(sent, &response);
         self.judge(response, needs).await
@@ -334,6 +379,21 @@ impl Cluster {
         }
         Error::Unreachable { server: self.server.clone(), cause }
     }
+}
+
+/// A client whose connections are made with this certificate, or the kubeconfig's own.
+fn client(config: &kube::Config, certificate: Option<&Certificate>) -> Result<kube::Client> {
+    tls::prepare();
+    let mut config = config.clone();
+    if let Some(certificate) = certificate {
+        certificate.put_into(&mut config.auth_info);
+    }
+    credential::check(&config.auth_info)?;
+    let server = config::without_userinfo(config.cluster_url.to_string().trim_end_matches('/'));
+    kube::Client::try_from(config).map_err(|error| Error::Kubeconfig {
+        message: format!("cannot set up a connection to {server}: {}", causes(&error)),
+        hint: None,
+    })
 }
 
 /// Whether a request changes nothing, however often it is sent. To ask who one is, and what one may,

@@ -27,18 +27,35 @@ impl Cluster {
         let needs = Needs { verbs: "get", resource: NODES.name(), namespace: None };
         match self.call(&request, &needs).await {
             Ok(body) => Ok(self.object::<Node>(body)?.value.metadata.clone()),
-            Err(error) if error.is_not_found() => Err(Error::NotFound {
-                message: format!("there is no node '{name}'"),
-                hint: Some("'kubectl get nodes' lists them".into()),
-            }),
+            Err(error) if error.is_not_found() => Err(missing(name)),
+            // A user with permission to list nodes may lack that to get one.
+            Err(error @ Error::Forbidden { .. }) => {
+                let by_name = format!("metadata.name={name}");
+                match self.list_nodes(None, Some(&by_name)).await {
+                    Ok(nodes) => nodes.into_iter().next().ok_or_else(|| missing(name)),
+                    Err(Error::Forbidden { .. }) => Err(error),
+                    Err(error) => Err(error),
+                }
+            }
             Err(error) => Err(error),
         }
     }
 
     /// All nodes, or those with these labels.
     pub async fn nodes(&self, labels: Option<&str>) -> Result<Vec<Metadata>> {
-        let query = Query::new(NODES).select(labels, None).metadata_only();
+        self.list_nodes(labels, None).await
+    }
+
+    async fn list_nodes(&self, labels: Option<&str>, fields: Option<&str>) -> Result<Vec<Metadata>> {
+        let query = Query::new(NODES).select(labels, fields).metadata_only();
         let list = self.list::<Node>(&query).await?;
         Ok(list.items.iter().map(|node| node.value.metadata.clone()).collect())
+    }
+}
+
+fn missing(name: &str) -> Error {
+    Error::NotFound {
+        message: format!("there is no node '{name}'"),
+        hint: Some("'kubectl get nodes' lists them".into()),
     }
 }

@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use crate::{clock::BootInstant, error::Error};
 
-/// Of what has worked before, how long a 401 or 403 may last before it is believed.
+/// Of what has worked before, how long a 401, a 403 or a failing credential plugin may last before it is
+/// believed.
 ///
 /// A kube-apiserver that has just been started answers 403 to users who have the permission, until it has
 /// read the roles (about 170 ms with v1.37).
@@ -28,7 +29,10 @@ impl Refusal {
 
     fn may_pass_at(&mut self, error: &Error, now: BootInstant) -> bool {
         // What an admission policy denies is denied by a server that has read its roles.
-        let refused = matches!(error, Error::Forbidden { .. } | Error::Unauthenticated { .. });
+        let refused = matches!(
+            error,
+            Error::Forbidden { .. } | Error::Unauthenticated { .. } | Error::Credential { .. }
+        );
         if !refused || error.is_denied_by_policy() {
             return false;
         }
@@ -58,6 +62,9 @@ mod tests {
         assert!(!refusal.may_pass_at(&error, at(10)) && !refusal.may_pass_at(&error, at(14)));
         assert!(refusal.may_pass_at(&error, at(20)), "another, after a success");
         assert!(!refusal.may_pass_at(&Error::Interrupted, at(20)));
+        let plugin = Error::Credential { message: "it ended with 1".into(), hint: None };
+        assert!([40, 45].iter().all(|seconds| refusal.may_pass_at(&plugin, at(*seconds))));
+        assert!(!refusal.may_pass_at(&plugin, at(50)));
     }
 
     #[test]

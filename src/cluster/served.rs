@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::{Cluster, Query, Resource};
 use crate::{
-    domain::lease::Metadata,
+    domain::{lease::Metadata, skew::Minor},
     error::{Error, Needs, Result},
 };
 
@@ -42,8 +42,18 @@ struct Named {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Release {
+pub(super) struct Release {
     git_version: String,
+    emulation_major: String,
+    emulation_minor: String,
+}
+
+impl Release {
+    /// The version that the server behaves as.
+    pub(super) fn works_as(&self) -> Option<Minor> {
+        let emulated = format!("{}.{}", self.emulation_major, self.emulation_minor);
+        Minor::parse(&emulated).or_else(|| Minor::parse(&self.git_version))
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -131,14 +141,18 @@ impl Cluster {
 
     /// The server's release, such as `v1.37.1`.
     pub async fn version(&self) -> Result<String> {
-        let version = self.read::<Release>("/version").await?.git_version;
-        if version.is_empty() {
+        Ok(self.release().await?.git_version)
+    }
+
+    pub(super) async fn release(&self) -> Result<Release> {
+        let release = self.read::<Release>("/version").await?;
+        if release.git_version.is_empty() {
             return Err(Error::Kubeconfig {
                 message: format!("{} does not answer as a kube-apiserver does", self.server),
                 hint: Some("'kubectl config view --minify' shows the address that is used".into()),
             });
         }
-        Ok(version)
+        Ok(release)
     }
 
     /// Whether the spec of a resource has a field, by the schema that the server publishes.

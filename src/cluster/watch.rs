@@ -4,13 +4,14 @@
 //! watch that the server ends in order is resumed; one that breaks, or whose resource version is
 //! too old (410), begins with a new list. The first failure is the caller's (a wrong name or a
 //! missing right should end the command), later ones are events, because the servers watched may
-//! be the very ones that restart.
+//! be the very ones that restart. A 401 or 403 of what has worked before ends it only if it lasts
+//! (see [`Refusal`]).
 //!
 //! A connection can die without a word. So a silence that is longer than what is followed would
 //! make by itself is checked by a new list, before anybody concludes from it; and [`Contact`] tells
 //! how new what was sent is.
 
-use std::{cell::Cell, time::Duration};
+use std::{cell::Cell, collections::BTreeMap, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -66,6 +67,11 @@ impl Contact {
     fn renew(&self, at: ServerTime) {
         self.0.set(Some(at));
     }
+
+    /// Nothing more is to be heard.
+    fn forget(&self) {
+        self.0.set(None);
+    }
 }
 
 /// Follows the objects of `query` until the receiver is dropped, sending what happens, each with
@@ -78,7 +84,20 @@ pub async fn follow<S: Copy, T: Readable>(
     source: S,
     events: mpsc::Sender<(S, Event<T>)>,
 ) {
-    follow_closely(cluster, query, quiet, source, events, &Contact::default()).await;
+    follow_from(cluster, query, quiet, source, events, &Contact::default(), true).await;
+}
+
+/// As [`follow`], for the next step of a command: where such objects could be listed before, the first
+/// failure is one of what has worked.
+pub async fn follow_on<S: Copy, T: Readable>(
+    cluster: &Cluster,
+    query: &Query,
+    quiet: Duration,
+    source: S,
+    events: mpsc::Sender<(S, Event<T>)>,
+) {
+    let first = !cluster.has_listed(query);
+    follow_from(cluster, query, quiet, source, events, &Contact::default(), first).await;
 }
 
 /// As [`follow`], and keeps `contact` up to date.
@@ -90,14 +109,28 @@ pub async fn follow_closely<S: Copy, T: Readable>(
     events: mpsc::Sender<(S, Event<T>)>,
     contact: &Contact,
 ) {
+    follow_from(cluster, query, quiet, source, events, contact, true).await;
+}
+
+async fn follow_from<S: Copy, T: Readable>(
+    cluster: &Cluster,
+    query: &Query,
+    quiet: Duration,
+    source: S,
+    events: mpsc::Sender<(S, Event<T>)>,
+    contact: &Contact,
+    mut first: bool,
+) {
     let mut pause = FIRST_PAUSE;
-    let mut first = true;
     let mut refusal = Refusal::default();
     let mut opened = false;
+    // A 403 is told from an empty list: it may pass.
+    let needed = Query { optional: None, ..query.clone() };
     loop {
         // The list is at least as new as the question, however long the answer takes.
         let asked = cluster.server_time();
-        let list = if first { cluster.list(query).await } else { soon(cluster, cluster.list(query)).await };
+        let list = cluster.list(&needed);
+        let list = if first { list.await } else { soon(cluster, list).await };
         // A refusal of a watch may pass only if one was allowed before.
         let mut may_pass = true;
         let failure = match list {
@@ -106,10 +139,6 @@ pub async fn follow_closely<S: Copy, T: Readable>(
                 pause = FIRST_PAUSE;
                 let version = list.resource_version;
                 if events.send((source, Event::Snapshot(list.items))).await.is_err() {
-                    return;
-                }
-                if version.is_empty() {
-                    // Not allowed to read it, and told to do without.
                     return;
                 }
                 contact.renew(asked);
@@ -133,11 +162,21 @@ pub async fn follow_closely<S: Copy, T: Readable>(
             Err(error) if ran_out_while_stopped(cluster, asked, &error) => continue,
             Err(error) => error,
         };
-        let hopeless = matches!(
+        let refused = matches!(
             failure,
             Error::Forbidden { .. } | Error::Unauthenticated { .. } | Error::Credential { .. }
-        ) && !(may_pass && refusal.may_pass(&failure));
-        if first || hopeless {
+        );
+        let passing = refused && !first && may_pass && refusal.may_pass(&failure);
+        if first || refused && !passing {
+            if let (Error::Forbidden { message, needs: Needs { verbs: "list", .. } }, Some(said)) =
+                (&failure, query.optional)
+            {
+                // Told to do without what may not be read; that it could be before is said in any case.
+                cluster.remark(if first || !said.is_empty() { said } else { message });
+                contact.forget();
+                let _ = events.send((source, Event::Snapshot(Vec::new()))).await;
+                return;
+            }
             let failure = match failure {
                 Error::Forbidden { message, needs } if !first => {
                     Error::Forbidden { message, needs: Needs { verbs: "list,watch", ..needs } }
@@ -150,7 +189,8 @@ pub async fn follow_closely<S: Copy, T: Readable>(
         if events.send((source, Event::Lost(failure))).await.is_err() {
             return;
         }
-        sleep(pause).await;
+        // A server that refuses is up: it is a matter of milliseconds.
+        sleep(if passing { FIRST_PAUSE } else { pause }).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
@@ -167,9 +207,20 @@ pub async fn until<T: Readable, R>(
     let query = Query::new(resource)
         .namespace(&at.namespace)
         .select(None, Some(&format!("metadata.name={}", at.name)));
+    until_all(cluster, &query, quiet, |_| String::new(), |objects| judge(objects.values().next())).await
+}
+
+/// The same for all objects of a query, each by its key.
+pub async fn until_all<T: Readable, R>(
+    cluster: &Cluster,
+    query: &Query,
+    quiet: Duration,
+    key: impl Fn(&T) -> String,
+    mut judge: impl FnMut(&BTreeMap<String, Object<T>>) -> Option<R>,
+) -> Result<R> {
     let (sender, mut events) = mpsc::channel(16);
     let waiting = async {
-        let mut known: Option<Option<Object<T>>> = None;
+        let mut known: Option<BTreeMap<String, Object<T>>> = None;
         loop {
             let event = tokio::select! {
                 event = events.recv() => event.map(|((), event)| event),
@@ -179,17 +230,26 @@ pub async fn until<T: Readable, R>(
                 None => {}
                 Some(Event::Failed(error)) => return Err(error),
                 Some(Event::Lost(_)) => known = None,
-                Some(Event::Snapshot(objects)) => known = Some(objects.into_iter().next()),
-                Some(Event::Changed(object)) => known = Some(Some(object)),
-                Some(Event::Gone(_)) => known = Some(None),
+                Some(Event::Snapshot(objects)) => {
+                    let all = known.insert(BTreeMap::new());
+                    for object in objects {
+                        all.entry(key(&object.value)).or_insert(object);
+                    }
+                }
+                Some(Event::Changed(object)) => {
+                    known.get_or_insert_default().insert(key(&object.value), object);
+                }
+                Some(Event::Gone(object)) => {
+                    known.get_or_insert_default().remove(&key(&object.value));
+                }
             }
-            if let Some(answer) = known.as_ref().and_then(|object| judge(object.as_ref())) {
+            if let Some(answer) = known.as_ref().and_then(&mut judge) {
                 return Ok(answer);
             }
         }
     };
     let following = async {
-        follow(cluster, &query, quiet, (), sender).await;
+        follow_on(cluster, query, quiet, (), sender).await;
         // Its last event says why it ended, and ends the other side.
         std::future::pending::<()>().await;
     };
@@ -201,8 +261,12 @@ pub async fn until<T: Readable, R>(
 
 /// Whether a request ran out of time, and took far longer than that time.
 fn ran_out_while_stopped(cluster: &Cluster, asked: ServerTime, error: &Error) -> bool {
-    let took = cluster.server_time().since(asked.0).unsigned_abs();
-    matches!(error, Error::NoAnswer { after, .. } if took > *after + SLACK)
+    matches!(error, Error::NoAnswer { after, .. } if was_stopped(cluster, asked, *after))
+}
+
+/// Whether a wait took longer than its time-out allows: this process, or the machine, was stopped meanwhile.
+fn was_stopped(cluster: &Cluster, since: ServerTime, allowed: Duration) -> bool {
+    cluster.server_time().since(since.0).unsigned_abs() > allowed + SLACK
 }
 
 /// What is not answered soon counts as a lost connection.
@@ -255,6 +319,10 @@ async fn watch<S: Copy, T: Readable>(
             Err(error) => return End::NotOpened(error),
         };
         opened = true;
+        // Opened while this process, or the machine, was stopped: what came with it is as old, see below.
+        if was_stopped(cluster, asked, CHECK) {
+            return End::Stale;
+        }
         let mut body = response.into_body().into_data_stream().map_err(|error| cluster.unreachable(&error));
         let mut buffer = BytesMut::new();
         let mut events_seen = 0_u32;
@@ -265,9 +333,8 @@ async fn watch<S: Copy, T: Readable>(
                 () = events.closed() => return End::Closed,
             };
             let now = cluster.server_time();
-            // Waited for longer than the time-out allows: this process, or the machine, was stopped
-            // meanwhile. What the connection has kept until now says nothing about now.
-            let stopped = now.since(waiting_since.0).unsigned_abs() > quiet + SLACK;
+            // What the connection has kept meanwhile says nothing about now.
+            let stopped = was_stopped(cluster, waiting_since, quiet);
             match chunk {
                 Err(_) => return End::Stale,
                 Ok(_) if stopped => return End::Stale,

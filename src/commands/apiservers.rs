@@ -1,5 +1,11 @@
 //! `kubectl lease apiservers`.
 
+use std::{
+    cell::{self, RefCell},
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
+
 use serde_json::{Map, Value};
 
 use super::watching::{self, View};
@@ -8,13 +14,13 @@ use crate::{
     cluster::{Cluster, LEASES, Object, Query},
     domain::{
         duration,
-        identity::{self, Happened, Identity, State},
+        identity::{self, Happened, Identity, LABEL, Renewal, State, is_identity},
         lease::Lease,
         time::ServerTime,
     },
     error::{Error, Result},
     exit::ExitCode,
-    output::{Cell, Change, Item, Printer, Tone},
+    output::{Cell, Change, Format, Item, Printer, Tone},
 };
 
 pub async fn run(args: &Apiservers, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
@@ -24,8 +30,10 @@ pub async fn run(args: &Apiservers, cluster: &Cluster, printer: &mut Printer) ->
     let query = Query::new(LEASES)
         .namespace(identity::NAMESPACE)
         .select(listing.selector.as_deref(), listing.field_selector.as_deref());
-    let view = Apis { name: args.name.as_deref() };
+    let selected = listing.selector.is_some() || listing.field_selector.is_some();
+    let mut view = Apis { name: args.name.as_deref(), selected, ..Apis::default() };
     if listing.watch {
+        view.watched = Some(RefCell::default());
         return watching::run(&view, &[query], listing, cluster, printer).await;
     }
 
@@ -33,13 +41,21 @@ pub async fn run(args: &Apiservers, cluster: &Cluster, printer: &mut Printer) ->
     let now = cluster.server_time();
     let apiservers = view.items(&leases, now);
     match (&args.name, apiservers.as_slice()) {
-        (None, []) => Err(none_at_all(listing.selector.is_some() || listing.field_selector.is_some())),
-        (Some(name), []) => Err(not_there(name, &Apis { name: None }.items(&leases, now))),
-        (Some(_), [one]) => {
-            printer.single(one, listing.output, !listing.no_headers, now).map(|()| ExitCode::Done)
-        }
-        (_, all) => printer.listing(all, listing.output, !listing.no_headers, now).map(|()| ExitCode::Done),
+        (None, []) => return Err(none_at_all(selected)),
+        (Some(name), []) => return Err(not_there(name, &Apis::default().items(&leases, now))),
+        (Some(_), [one]) => printer.single(one, listing.output, !listing.no_headers, now)?,
+        (_, all) => printer.listing(all, listing.output, !listing.no_headers, now)?,
     }
+    if apiservers.iter().any(|it| it.identity.state == State::Skewed)
+        && matches!(listing.output, Format::Table | Format::Wide)
+    {
+        printer.hint(
+            "skewed: the clock of that kube-apiserver is ahead; 'kubectl lease apiservers --watch' sees within \
+             10 seconds whether it renews, and 'kubectl lease doctor --clocks' by how much its clock differs",
+        );
+    }
+    let well = apiservers.iter().all(|it| it.identity.state == State::Alive);
+    Ok(ExitCode::of(well || !args.exit_code))
 }
 
 /// One kube-apiserver, and the lease that tells of it.
@@ -47,10 +63,45 @@ pub async fn run(args: &Apiservers, cluster: &Cluster, printer: &mut Printer) ->
 struct Apiserver {
     identity: Identity,
     lease: Object<Lease>,
+    selected: bool,
+    unlabelled: Rc<RefCell<BTreeSet<String>>>,
 }
 
+#[derive(Default)]
 struct Apis<'a> {
     name: Option<&'a str>,
+    /// By a selector: what does not match it any more looks deleted.
+    selected: bool,
+    /// The renewals that were seen, by the names of the leases.
+    watched: Option<RefCell<BTreeMap<String, Renewal>>>,
+    /// Whether renewals may have been missed since the last look.
+    gap: cell::Cell<bool>,
+    /// Leases that are there, and no identities any more.
+    unlabelled: Rc<RefCell<BTreeSet<String>>>,
+}
+
+impl Apis<'_> {
+    /// Takes in what the leases are like now.
+    fn look(&self, leases: &[Vec<Object<Lease>>], now: ServerTime) {
+        let Some(watched) = &self.watched else { return };
+        let (mut watched, mut unlabelled) = (watched.borrow_mut(), self.unlabelled.borrow_mut());
+        let gap = self.gap.take() || watched.is_empty();
+        let mut there = BTreeSet::new();
+        unlabelled.clear();
+        for lease in leases.iter().flatten().map(|lease| &*lease.value) {
+            let name = &lease.metadata.name;
+            if is_identity(lease) {
+                there.insert(name.clone());
+                watched
+                    .entry(name.clone())
+                    .and_modify(|seen| seen.look(lease, gap, now))
+                    .or_insert_with(|| Renewal::first(lease, !gap, now));
+            } else {
+                unlabelled.insert(name.clone());
+            }
+        }
+        watched.retain(|name, _| there.contains(name));
+    }
 }
 
 impl View for Apis<'_> {
@@ -61,13 +112,25 @@ impl View for Apis<'_> {
         lease.metadata.name.clone()
     }
 
+    fn missed(&self) {
+        self.gap.set(true);
+    }
+
     fn items(&self, sources: &[Vec<Object<Lease>>], now: ServerTime) -> Vec<Apiserver> {
+        self.look(sources, now);
+        let watched = self.watched.as_ref().map(RefCell::borrow);
         let leases = sources.iter().flatten();
         let mut apiservers: Vec<_> = leases
             .filter_map(|lease| {
-                let identity = Identity::from_lease(&lease.value, now)?;
+                let seen = watched.as_ref().and_then(|watched| watched.get(&lease.value.metadata.name));
+                let identity = Identity::observed(&lease.value, seen, now)?;
                 let wanted = self.name.is_none_or(|name| identity.answers_to(name));
-                wanted.then(|| Apiserver { identity, lease: lease.clone() })
+                wanted.then(|| Apiserver {
+                    identity,
+                    lease: lease.clone(),
+                    selected: self.selected,
+                    unlabelled: Rc::clone(&self.unlabelled),
+                })
             })
             .collect();
         apiservers.sort_by(|a, b| a.identity.order().cmp(&b.identity.order()));
@@ -77,6 +140,19 @@ impl View for Apis<'_> {
     fn summary(&self, items: &[Apiserver]) -> String {
         let alive = items.iter().filter(|item| item.identity.state == State::Alive).count();
         format!("{alive} of {} alive", items.len())
+    }
+}
+
+impl Apiserver {
+    /// Why it is not listed any more.
+    fn where_it_went(&self) -> String {
+        if self.unlabelled.borrow().contains(&self.identity.lease_name) {
+            format!("its lease is there, without the label {LABEL}")
+        } else if self.selected {
+            "its lease was deleted, or does not match the selector any more".to_owned()
+        } else {
+            "its lease was deleted".to_owned()
+        }
     }
 }
 
@@ -100,14 +176,15 @@ impl Item for Apiserver {
 
     fn cells(&self, now: ServerTime, wide: bool) -> Vec<Cell> {
         let identity = &self.identity;
-        let ago = |time: Option<_>| Cell::or_none(time.map(|time| duration::age(now.since(time))));
+        let started = identity.started.map(|started| now.since(started));
+        let ago = |age: Option<_>| Cell::or_none(age.map(duration::age));
         let mut cells = vec![
             Cell::or_none(identity.hostname.as_deref()),
             Cell::new(identity.state.word()).tone(tone(identity.state)),
             Cell::new(&identity.identity),
             Cell::or_none(identity.peer_address.as_deref()),
-            ago(identity.started),
-            ago(identity.renewed),
+            ago(started),
+            ago(identity.age),
         ];
         if wide {
             cells.extend([
@@ -136,17 +213,18 @@ impl Item for Apiserver {
         &self.identity.lease_name
     }
 
-    fn change(before: Option<&Self>, after: Option<&Self>, now: ServerTime) -> Option<Change> {
+    fn change(before: Option<&Self>, after: Option<&Self>, _: ServerTime) -> Option<Change> {
         let (old, new) = (before.map(|item| &item.identity), after.map(|item| &item.identity));
         let happened = Happened::between(old, new)?;
         let was = old.map_or_else(String::new, |old| format!("was {}", old.state));
         let (detail, tone) = match happened {
             Happened::Joined => (new?.state.word().to_owned(), tone(new?.state)),
-            Happened::Left => ("its lease was deleted".to_owned(), Tone::Bad),
+            Happened::Left => (before?.where_it_went(), Tone::Bad),
             Happened::Restarted => (was, Tone::Good),
             Happened::Became(state) => {
-                let renewed = new?.renewed.map_or_else(String::new, |renewed| {
-                    format!(", last renewed {} ago", duration::age(now.since(renewed)))
+                let renewed = new?.age.map_or_else(String::new, |age| match duration::age(age) {
+                    age if age.starts_with("in ") => format!(", renewed {age} by its own clock"),
+                    age => format!(", last renewed {age} ago"),
                 });
                 (was + &renewed, tone(state))
             }
@@ -159,7 +237,7 @@ impl Item for Apiserver {
 fn tone(state: State) -> Tone {
     match state {
         State::Alive => Tone::Good,
-        State::Late | State::Unknown => Tone::Doubtful,
+        State::Late | State::Skewed | State::Unknown => Tone::Doubtful,
         State::Silent | State::Expired => Tone::Bad,
     }
 }

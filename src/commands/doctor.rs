@@ -9,7 +9,7 @@ use futures::{StreamExt as _, TryStreamExt as _, future::try_join_all, stream};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
-use super::candidates::Controller;
+use super::candidates::{Controller, troubles};
 use crate::{
     cli::{Doctor, Manifest},
     clock::BootInstant,
@@ -78,8 +78,9 @@ pub async fn run(
         let limit = clocks::MEASURED_FOR.as_secs();
         line.say(printer, "waiting for a renewal of each kube-apiserver", &format!(" (up to {limit}s)"));
     }
-    let (candidates, leases, home, medik8s, namespace, policies, guard, rights, user, measured) = tokio::join!(
+    let (candidates, elections, leases, home, medik8s, namespace, policies, guard, rights, user, measured) = tokio::join!(
         candidates(cluster),
+        troubles(typed, cluster),
         cluster.list::<Lease>(&system),
         is_there(home, cluster),
         is_there(medik8s, cluster),
@@ -120,6 +121,7 @@ pub async fn run(
         clocks,
         candidates,
         elector,
+        elections: seen(elections),
         priority,
         policies: seen(policies),
         home: seen(home),

@@ -19,6 +19,7 @@ use crate::{
         maintenance,
         node::{HEARTBEATS, Node},
         pod::{Pod, Source},
+        stopped,
         storage::{Attachment, Budget, Claim},
         workload::{Kind, Workload},
     },
@@ -166,6 +167,23 @@ pub async fn read_workloads(cluster: &Cluster, pods: &[&Pod], around: &mut Surro
         }
     }
     Ok(())
+}
+
+/// The controllers that carry the label of those that a printed line told to run none, and the kinds that
+/// may not be listed.
+pub async fn labelled(cluster: &Cluster) -> Result<(Vec<(Kind, Workload)>, Vec<Kind>)> {
+    let of = async |kind: Kind| {
+        let query = Query::new(workloads(kind)).select(Some(stopped::label(kind)), None).paged().bare(true);
+        Ok::<_, Error>((kind, seen(cluster.list::<Workload>(&query).await)?))
+    };
+    let (mut all, mut unread) = (Vec::new(), Vec::new());
+    for (kind, found) in try_join_all(stopped::KINDS.map(of)).await? {
+        match found {
+            Some(list) => all.extend(values(list.items).into_iter().map(|workload| (kind, workload))),
+            None => unread.push(kind),
+        }
+    }
+    Ok((all, unread))
 }
 
 /// Reads all that these pods are judged by.

@@ -45,6 +45,8 @@ use crate::{
 
 /// How long others wait if this process dies on the way; it is renewed meanwhile.
 const DURATION: Duration = Duration::from_secs(60);
+/// How often a node that others write at the same time is read and written.
+const ATTEMPTS: usize = 10;
 
 pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
     let at = Address::new("", &args.node);
@@ -166,6 +168,12 @@ impl Seen {
         self.heartbeat.as_ref().map(|lease| &*lease.value)
     }
 
+    /// Whether its taints are certain to be from before it was last heard of.
+    fn is_stale(&self) -> bool {
+        let mut taints = self.node.value.spec.taints.iter().filter(|taint| taint.key == OUT_OF_SERVICE);
+        taints.all(|taint| taint.time_added.is_some()) && !self.node.value.is_fenced(self.lease())
+    }
+
     /// The taints that say that it is off, in words.
     fn taints(&self) -> impl Iterator<Item = String> {
         let all = self.node.value.spec.taints.iter().filter(|taint| taint.key == OUT_OF_SERVICE);
@@ -279,8 +287,9 @@ fn confirm(
     cluster: &Cluster,
     printer: &mut Printer,
 ) -> Result<()> {
-    // A node that is back is expected to be taken into service again.
-    let expected = args.undo && seen.contact(cluster).is_alive();
+    // A node that is back is expected to be taken into service again, and so is one that was back since it
+    // was fenced. What was fenced anew meanwhile is neither.
+    let expected = args.undo && (seen.contact(cluster).is_alive() || seen.is_stale());
     if expected || args.write.dry_run != DryRun::None {
         return Ok(());
     }
@@ -326,7 +335,71 @@ fn confirm(
     Err(Error::Refused { message: "nothing was changed".into(), hint: None })
 }
 
-/// Looks once more, and sets or takes off the taint.
+/// Whether what was shown, and agreed to, is still what there is.
+fn still_so(args: &Fence, before: &Seen, now: &Seen, cluster: &Cluster) -> Result<()> {
+    let node = &args.node;
+    let stop = |why: String| Err(Error::LostRace { message: format!("{why}: nothing was changed") });
+    let heard = |seen: &Seen| seen.node.value.heartbeat(seen.lease());
+    if !args.undo && heard(before) != heard(now) {
+        return stop(format!("{node} was heard of meanwhile ({})", now.heard(cluster)));
+    }
+    check(args, now, cluster)?;
+    let uid = |pod: &Object<Pod>| pod.value.metadata.uid.clone();
+    let shown: BTreeSet<String> = before.pods.iter().map(uid).collect();
+    let unseen = now.pods.iter().find(|pod| goes(&pod.value) && !shown.contains(&pod.value.metadata.uid));
+    if let (Some(pod), false) = (unseen, args.undo) {
+        return stop(format!("{} came to {node} meanwhile, and was not shown", pod.value.full_name()));
+    }
+    if before.taints().ne(now.taints()) {
+        return stop(format!("the out-of-service taint of {node} changed meanwhile"));
+    }
+    Ok(())
+}
+
+/// Sets or takes off the taint, and returns what was read for that. The node controller and others write the
+/// node too: on a conflict (409) it is read and decided on again.
+async fn set_or_take_off(args: &Fence, before: &Seen, cluster: &Cluster) -> Result<Seen> {
+    let at = Address::new("", &args.node);
+    let writing = writing(&args.write);
+    let mut sent: Option<(Seen, Vec<Taint>)> = None;
+    for _ in 0..ATTEMPTS {
+        let now = look(&at, cluster).await?;
+        if before.node.value.metadata.uid != now.node.value.metadata.uid {
+            let message = format!("{} was recreated meanwhile (new UID): nothing was changed", args.node);
+            return Err(Error::LostRace { message });
+        }
+        // A write that a proxy passed on twice conflicts with itself.
+        if let Some((seen, taints)) = sent
+            && is_written(&now, &taints)
+        {
+            return Ok(seen);
+        }
+        still_so(args, before, &now, cluster)?;
+        let mut taints = now.node.value.spec.taints.clone();
+        taints.retain(|taint| taint.key != OUT_OF_SERVICE);
+        if !args.undo {
+            taints.push(out_of_service(Some(cluster.server_time().0)));
+        }
+        match cluster.set_taints(&now.node.value, &taints, &writing).await {
+            Ok(_) => return Ok(now),
+            Err(error) if error.is_conflict() => sent = Some((now, taints)),
+            Err(error) => return Err(error),
+        }
+    }
+    let message = format!("gave up after {ATTEMPTS} write conflicts: nothing was changed");
+    Err(Error::LostRace { message })
+}
+
+/// Whether the node has the out-of-service taints that were sent, and no others.
+fn is_written(now: &Seen, sent: &[Taint]) -> bool {
+    // The API keeps no fractions of a second.
+    let of = |taints: &[Taint]| -> Vec<_> {
+        let all = taints.iter().filter(|taint| taint.key == OUT_OF_SERVICE);
+        all.map(|taint| (taint.value.clone(), taint.time_added.map(jiff::Timestamp::as_second))).collect()
+    };
+    of(&now.node.value.spec.taints) == of(sent)
+}
+
 async fn act(
     args: &Fence,
     before: &Seen,
@@ -334,66 +407,24 @@ async fn act(
     cluster: &Cluster,
     printer: &mut Printer,
 ) -> Result<ExitCode> {
-    let at = Address::new("", &args.node);
-    let now = look(&at, cluster).await?;
-    let (old, new) = (&before.node.value.metadata, &now.node.value.metadata);
-    let heard = |seen: &Seen| seen.node.value.heartbeat(seen.lease());
-    if old.uid != new.uid || (!args.undo && heard(before) != heard(&now)) {
-        return Err(Error::LostRace {
-            message: format!(
-                "{} was heard of meanwhile ({}): nothing was changed",
-                args.node,
-                now.heard(cluster)
-            ),
-        });
-    }
-    check(args, &now, cluster)?;
-    let uid = |pod: &Object<Pod>| pod.value.metadata.uid.clone();
-    let shown: BTreeSet<String> = before.pods.iter().map(uid).collect();
-    let unseen = now.pods.iter().find(|pod| goes(&pod.value) && !shown.contains(&pod.value.metadata.uid));
-    if let (Some(pod), false) = (unseen, args.undo) {
-        let message = format!(
-            "{} came to {} meanwhile, and was not shown: nothing was changed",
-            pod.value.full_name(),
-            args.node
-        );
-        return Err(Error::LostRace { message });
-    }
-    if args.undo && before.taints().ne(now.taints()) {
-        let message = format!("the taint of {} changed meanwhile: nothing was changed", args.node);
-        return Err(Error::LostRace { message });
-    }
-    let node = &now.node.value;
-    let mut taints = node.spec.taints.clone();
-    taints.retain(|taint| taint.key != OUT_OF_SERVICE);
-    if !args.undo {
-        taints.push(out_of_service(Some(cluster.server_time().0)));
-    }
-    let writing = writing(&args.write);
-    cluster.set_taints(node, &taints, &writing).await.map_err(|error| {
-        if error.is_conflict() {
-            let message =
-                format!("{} changed between the look and the write: nothing was changed", args.node);
-            return Error::LostRace { message };
-        }
-        error
-    })?;
+    let seen = set_or_take_off(args, before, cluster).await?;
     done(args, printer)?;
-    if writing.dry_run {
+    if args.write.dry_run != DryRun::None {
         return Ok(ExitCode::Done);
     }
-    record(args, &now, who, cluster, printer).await;
-    let going = now.pods.iter().filter(|pod| goes(&pod.value)).count();
-    if args.undo || going == 0 {
+    record(args, &seen, who, cluster, printer).await;
+    let going = seen.pods.iter().filter(|pod| goes(&pod.value));
+    let going: BTreeSet<String> = going.map(|pod| pod.value.metadata.uid.clone()).collect();
+    if args.undo || going.is_empty() {
         return Ok(ExitCode::Done);
     }
     match args.wait {
         None => printer.note(&format!(
             "pod GC deletes the {} there within a minute; 'kubectl lease partitions {} -w' shows it",
-            count(going, "pod"),
+            count(going.len(), "pod"),
             args.node
         )),
-        Some(limit) => emptied(args, limit, cluster, printer).await?,
+        Some(limit) => emptied(args, &going, limit, cluster, printer).await?,
     }
     Ok(ExitCode::Done)
 }
@@ -420,9 +451,11 @@ async fn record(args: &Fence, seen: &Seen, who: &str, cluster: &Cluster, printer
     }
 }
 
-/// Watches the pods of the node go.
+/// Watches the pods of the node go. Pod GC sets those that are `going` to Failed before it deletes them, and
+/// finalizers may keep them.
 async fn emptied(
     args: &Fence,
+    going: &BTreeSet<String>,
     limit: Option<Duration>,
     cluster: &Cluster,
     printer: &mut Printer,
@@ -434,8 +467,9 @@ async fn emptied(
     let empty = watching::until(cluster, &query, deadline, |event: Event<Pod>| {
         match event {
             Event::Snapshot(pods) => {
-                let there = pods.iter().filter(|pod| goes(&pod.value));
-                left = there.map(|pod| pod.value.metadata.uid.clone()).collect();
+                let there = pods.iter().map(|pod| &*pod.value);
+                let there = there.filter(|pod| goes(pod) || going.contains(&pod.metadata.uid));
+                left = there.map(|pod| pod.metadata.uid.clone()).collect();
             }
             Event::Gone(pod) => drop(left.remove(&pod.value.metadata.uid)),
             Event::Changed(_) | Event::Lost(_) | Event::Failed(_) => {}

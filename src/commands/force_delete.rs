@@ -31,7 +31,7 @@ use crate::{
         risk::Risk,
         safer::Safe,
         time::ServerTime,
-        workload::Successor,
+        workload::{Kind, Successor, Why},
     },
     error::{Error, Result},
     exit::ExitCode,
@@ -53,6 +53,8 @@ struct Judged {
     node: Sign,
     /// Whether its node is given up, and yet heartbeats.
     heartbeats: bool,
+    /// Its disruption budgets could not be read, and another pod that they may select goes before it.
+    uncounted: bool,
 }
 
 /// What tells that a node is another one, or has been heard of again.
@@ -81,7 +83,17 @@ impl Judged {
                 .is_some_and(|renewed| now.since(renewed) <= late_after(lease)),
         };
         let node = Sign::of(name, around);
-        Self { assessment: Assessment::of(&pod.value, around, now), pod, node, heartbeats }
+        let assessment = Assessment::of(&pod.value, around, now);
+        Self { assessment, pod, node, heartbeats, uncounted: false }
+    }
+
+    /// Whether its disruption budgets count on it. Only where its node is known to be lost do they not:
+    /// a node that is late, or may not be read, may run it.
+    fn is_counted_on(&self) -> bool {
+        let pod = &self.pod.value;
+        let ends = !pod.is_scheduled() || pod.is_finished() || pod.metadata.deletion_timestamp.is_some();
+        let lost = matches!(self.assessment.contact, Some(Contact::Silent | Contact::Fenced | Contact::Gone));
+        !ends && !lost
     }
 
     /// With commands that reach the same cluster when they are pasted.
@@ -91,12 +103,19 @@ impl Judged {
 }
 
 /// Judges several pods as what goes together: each by what the ones before it leave of the disruption
-/// budgets. Without force, those go that have a way.
+/// budgets, of which those that could not be read may allow one in a namespace. Without force, those go
+/// that have a way.
 fn judge(pods: Vec<Object<Pod>>, mut around: Surroundings, safely: bool, now: ServerTime) -> Vec<Judged> {
+    let mut uncounted = BTreeSet::new();
     let one = |pod: Object<Pod>| {
-        let judged = Judged::new(pod, &around, now);
-        if !safely || safe_way(&judged.assessment).is_some() {
+        let mut judged = Judged::new(pod, &around, now);
+        let way = safe_way(&judged.assessment);
+        if !safely || way.is_some() {
             around.spend(&judged.pod.value);
+        }
+        let goes = !safely || way.is_some_and(|way| way != Safe::Await);
+        if goes && around.budgets.is_none() && judged.is_counted_on() {
+            judged.uncounted = !uncounted.insert(judged.pod.value.metadata.namespace.clone());
         }
         judged
     };
@@ -146,7 +165,7 @@ async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Pr
     for one in &judged {
         match choose(args, one, &mut asked, printer) {
             // What has no way without force is left, and the others go as far as they may.
-            Err(error) if args.safe && safe_way(&one.assessment).is_none() => failed(error, printer),
+            Err(error) if args.safe && within_budget(one).is_none() => failed(error, printer),
             choice => choices.push((one, choice?)),
         }
     }
@@ -234,6 +253,11 @@ fn still_so(one: &Judged, way: Option<Safe>, later: &Surroundings, now: ServerTi
     }
     if way.is_some() && safe_way(&assessment) != way {
         return stop(format!("what is safest for {name} has changed meanwhile"));
+    }
+    // The risk may be as high for another reason.
+    let spent = &assessment.spent_budgets;
+    if way.is_none() && one.is_counted_on() && shown.spent_budgets.is_empty() && !spent.is_empty() {
+        return stop(format!("the disruption budget {} allows no more disruptions", spent.join(", ")));
     }
     if assessment.risk > shown.risk {
         return stop(format!("the risk of force-deleting it has become {}", assessment.risk.word()));
@@ -376,6 +400,11 @@ fn safe_way(assessment: &Assessment) -> Option<Safe> {
     assessment.safer.iter().find_map(|way| way.takes)
 }
 
+/// The same, unless it may be over a disruption budget: a deletion does not ask them, as an eviction does.
+fn within_budget(one: &Judged) -> Option<Safe> {
+    safe_way(&one.assessment).filter(|way| *way == Safe::Evict || !one.uncounted)
+}
+
 fn safe_word(way: Safe) -> &'static str {
     match way {
         Safe::Evict => "evict it",
@@ -412,17 +441,26 @@ fn refused(args: &ForceDelete, one: &Judged) -> Option<Error> {
     }
     let over = over_budget(one).filter(|_| args.consent.confirm && !args.consent.anyway);
     over.and_then(|over| {
-        let hint = "--safe --confirm evicts as the budget allows; fewer pods at once; --anyway goes over it";
+        let hint = if one.uncounted {
+            "force-delete one pod at a time; --anyway force-deletes all of them"
+        } else {
+            "--safe --confirm evicts as the budget allows; fewer pods at once; --anyway goes over it"
+        };
         refuse(over, Some(hint.into()))
     })
 }
 
-/// Which disruption budget a pod that runs on would go over, if one.
+/// Which disruption budget a pod that is counted on would go over, or may, if one.
 fn over_budget(one: &Judged) -> Option<String> {
-    let Assessment { contact, spent_budgets, .. } = &one.assessment;
-    let begun = one.pod.value.metadata.deletion_timestamp.is_some();
-    let over = contact.is_some_and(Contact::is_alive) && !begun && !spent_budgets.is_empty();
-    over.then(|| format!("the disruption budget {} allows no more disruptions", spent_budgets.join(", ")))
+    let spent = &one.assessment.spent_budgets;
+    if one.uncounted {
+        let namespace = &one.pod.value.metadata.namespace;
+        return Some(format!(
+            "the PodDisruptionBudgets in {namespace} could not be read, and may not allow more than one pod at a time"
+        ));
+    }
+    let over = one.is_counted_on() && !spent.is_empty();
+    over.then(|| format!("the disruption budget {} allows no more disruptions", spent.join(", ")))
 }
 
 /// What the user wants done; an error if that is nothing. `asked` is set if it took a question.
@@ -469,7 +507,7 @@ fn choose(args: &ForceDelete, one: &Judged, asked: &mut bool, printer: &mut Prin
                 "{name} was not deleted: the risk is {}, and there is no terminal to ask on",
                 risk.word()
             ),
-            hint: Some(match safe_way(&one.assessment) {
+            hint: Some(match within_budget(one) {
                 Some(way) => format!("--safe --confirm to {}; {flags}", safe_word(way)),
                 None => flags,
             }),
@@ -480,7 +518,7 @@ fn choose(args: &ForceDelete, one: &Judged, asked: &mut bool, printer: &mut Prin
         Risk::High => Some(one.pod.value.metadata.name.clone()),
         _ => None,
     };
-    let safely = safe_way(&one.assessment);
+    let safely = within_budget(one);
     let or_safe = safely.map_or_else(String::new, |way| format!(", 'safe' to {}", safe_word(way)));
     let question = match &phrase {
         Some(phrase) => format!("Type '{phrase}' to force-delete {name}{or_safe}; Enter stops"),
@@ -508,8 +546,10 @@ fn left_alone(one: &Judged) -> Error {
         (Some(_), Some(over)) => format!("{name} was left alone: {over}"),
         (Some(_), None) => format!("{name} was left alone: what is safer than force is to be done by hand"),
     };
-    let hint = safer.first().map(|way| {
-        way.command.as_ref().map_or_else(|| way.what.clone(), |command| format!("{}: {command}", way.what))
+    let hint = safer.first().map(|way| match &way.command {
+        _ if one.uncounted => "delete one pod at a time".to_owned(),
+        Some(command) => format!("{}: {command}", way.what),
+        None => way.what.clone(),
     });
     Error::Refused { message, hint }
 }
@@ -521,7 +561,7 @@ fn choose_safely(
     printer: &mut Printer,
 ) -> Result<Choice> {
     let name = one.pod.value.full_name();
-    let Some(way) = safe_way(&one.assessment) else {
+    let Some(way) = within_budget(one) else {
         return Err(left_alone(one));
     };
     // To wait changes nothing.
@@ -813,8 +853,10 @@ async fn aftermath(
     let pod = &one.pod.value;
     let name = pod.full_name();
     // Who does not wait for the object to go has replaced it when it was deleted.
-    let expected = pod.controller().filter(|owner| match one.assessment.ownership.successor {
+    let ownership = &one.assessment.ownership;
+    let expected = pod.controller().filter(|owner| match ownership.successor {
         Successor::WhenGone => true,
+        Successor::Early if ownership.why == Why::UnknownKind && Kind::of(owner).is_none() => true,
         Successor::Early => {
             owner.kind == "ReplicaSet" && pod.metadata.deletion_timestamp.is_none() && !pod.is_finished()
         }

@@ -16,7 +16,7 @@ use crate::{
     domain::{
         deadline::Schedule,
         lease::Lease,
-        maintenance::Standing,
+        maintenance::{self, Standing},
         node::HEARTBEATS,
         taking::{Obstacle, Replaces, Rule, Terms},
     },
@@ -41,6 +41,15 @@ pub async fn run(args: &Hold, cluster: &Cluster, printer: &mut Printer) -> Resul
             hint: Some("'maint run NODE' holds a node for maintenance".into()),
         });
     }
+    if at.namespace == maintenance::NAMESPACE {
+        return Err(Error::Refused {
+            message: format!(
+                "the leases in {} are those of nodes, which medik8s may hold too",
+                maintenance::NAMESPACE
+            ),
+            hint: Some(format!("'kubectl lease maint run {} -- COMMAND' holds a node", args.name)),
+        });
+    }
     let (who, lease) = tokio::try_join!(who(&args.identity, false, cluster), cluster.lease(&at))?;
     if lease.as_ref().is_some_and(|lease| lease.value.spec.strategy.is_some()) {
         return Err(Error::Refused {
@@ -55,9 +64,10 @@ pub async fn run(args: &Hold, cluster: &Cluster, printer: &mut Printer) -> Resul
         who: if args.identity.holder.is_some() { who } else { who.unique(&term()) },
         rule: Rule::Observed,
         adopts: None,
+        adopts_term: None,
+        renews: false,
         reason: None,
         replaces: Replaces::Nothing,
-        shortens: false,
         take_malformed: false,
         ignore_medik8s: true,
     };
@@ -143,5 +153,9 @@ async fn take(
             hint: Some("find out what that holder is, and delete the lease if it is gone".into()),
         });
     }
-    Err(blocked(&format!("'{}'", args.name), &obstacle, lease, cluster.server_time()))
+    let mut error = blocked(&format!("'{}'", args.name), &obstacle, lease, cluster.server_time());
+    if let (Obstacle::Standing(Standing::Ours { .. }), Error::Held { hint, .. }) = (&obstacle, &mut error) {
+        *hint = Some("--wait takes it when that command has ended; or use another --holder".into());
+    }
+    Err(error)
 }

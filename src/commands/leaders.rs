@@ -67,7 +67,8 @@ pub async fn run(
         }
     }
     printer.listing(&rows, listing.output, !listing.no_headers, now)?;
-    Ok(ExitCode::Done)
+    let led = rows.iter().all(|row| row.state.has_leader());
+    Ok(ExitCode::of(led || !args.exit_code))
 }
 
 /// A lease, or something of which only the name matters.

@@ -16,7 +16,7 @@ mod watching;
 
 use std::time::Duration;
 
-use interrupts::interrupted;
+use interrupts::{interrupted, none_so_far};
 
 use crate::{
     cli::{Cli, Command, Doctor, DryRun, Write},

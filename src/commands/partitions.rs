@@ -26,6 +26,7 @@ use crate::{
         node::{Contact, HEARTBEATS, Node},
         pod::Pod,
         risk::Risk,
+        stopped::{self, Stopped, Whereabouts},
         storage::{Attachment, Budget, Claim, Disk},
         time::ServerTime,
         workload::{self, Workload},
@@ -55,15 +56,34 @@ pub async fn run(
         let mut queries = vec![which.nodes().bare(!documents), which.pods().bare(!documents)];
         queries.extend(evidence::readable(cluster).await?);
         let followed = |query: &Query| (query.resource, query.namespace.clone());
-        let view = Watched { which, followed: queries.iter().map(followed).collect() };
+        let followed = queries.iter().map(followed).collect();
+        let view = Watched { which, followed, flags: cluster.flags() };
         if !view.follows_leases_of(HEARTBEATS) {
             printer.warn(UNHEARD);
         }
+        let unfollowed = |kind: &workload::Kind| {
+            which.is_all() && view.followed.iter().all(|(of, _)| *of != workloads(*kind))
+        };
+        if let Some(warning) = unlisted(&stopped::KINDS.into_iter().filter(unfollowed).collect::<Vec<_>>()) {
+            printer.warn(&warning);
+        }
         return watching::run(&view, &queries, listing, cluster, printer).await;
     }
-    let found = gather(&which, cluster, !documents, |_| false).await?;
+    let (labelled, unread) =
+        if which.is_all() { evidence::labelled(cluster).await? } else { Default::default() };
+    let of_those = |pod: &Pod| labelled.iter().any(|(kind, workload)| workload.owns(*kind, pod));
+    let found = gather(&which, cluster, !documents, of_those).await?;
+    let stopped = stopped(
+        labelled.iter().map(|(kind, workload)| (*kind, workload)),
+        found.others.iter().map(|pod| &*pod.value),
+        &found.partitions,
+        cluster.flags(),
+    );
     if !found.heartbeats_seen {
         printer.warn(UNHEARD);
+    }
+    if let Some(warning) = unlisted(&unread) {
+        printer.warn(&warning);
     }
     if found.nodes.is_empty() && !which.sees_all() && which.node.is_none() {
         // Nothing is well where nothing was looked at.
@@ -92,13 +112,59 @@ pub async fn run(
             }
         }
         (Some(_), [one]) => printer.single(one, listing.output, !listing.no_headers, now)?,
+        (_, all) if documents && which.is_all() => {
+            let items: Vec<_> = all.iter().map(Item::document).collect();
+            let fields = json!({ "serverTime": now.0, "items": items, "stopped": stopped });
+            printer.document("PartitionList", fields, listing.output)?;
+        }
         (_, all) => printer.listing(all, listing.output, !listing.no_headers, now)?,
+    }
+    if !documents {
+        for stopped in &stopped {
+            printer.warn(&told(stopped));
+        }
     }
     Ok(if args.exit_code && !found.partitions.is_empty() { ExitCode::Held } else { ExitCode::Done })
 }
 
 const UNHEARD: &str = "you may not read the leases in kube-node-lease: a node that has gone silent is only \
                        seen when the node controller says so";
+
+/// Which controllers that were told to run none are not found, for want of permission.
+fn unlisted(kinds: &[workload::Kind]) -> Option<String> {
+    let resource = |kind: &workload::Kind| format!("{}.{}", workloads(*kind).plural, workloads(*kind).group);
+    let names: Vec<String> = kinds.iter().map(resource).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "you may not list {}: controllers that were told to run none, and not brought back, are not found there",
+            names.join(", ")
+        )
+    })
+}
+
+/// The controllers that were told to run none, and what brings them back; `pods` are those beside the
+/// stranded ones.
+fn stopped<'a>(
+    labelled: impl Iterator<Item = (workload::Kind, &'a Workload)>,
+    pods: impl Iterator<Item = &'a Pod>,
+    partitions: &'a [Partition],
+    flags: &str,
+) -> Vec<Stopped> {
+    // What was declared to be off has ended.
+    let lost = partitions.iter().filter(|partition| partition.contact != Contact::Fenced);
+    let lost: Vec<_> = lost.map(|partition| (partition.node.as_str(), partition.contact)).collect();
+    let stranded =
+        partitions.iter().flat_map(|partition| &partition.pods).map(|stranded| &*stranded.pod.value);
+    let pods: Vec<&Pod> = stranded.chain(pods).collect();
+    let whereabouts = Whereabouts { pods: &pods, lost: &lost };
+    let all = labelled.filter_map(|(kind, workload)| Stopped::of(kind, workload, whereabouts));
+    all.map(|stopped| stopped.reached_by(flags)).collect()
+}
+
+/// What to do about a controller that was not brought back, in a line, and the command in another.
+fn told(stopped: &Stopped) -> String {
+    format!("{}\n{}", stopped.what, stopped.command)
+}
 
 /// So many pods are named in a change.
 const TOLD: usize = 3;
@@ -122,6 +188,11 @@ impl Which<'_> {
     fn pods(&self) -> Query {
         let fields = self.node.map(|node| format!("spec.nodeName={node}"));
         Query::new(PODS).select(None, fields.as_deref()).paged()
+    }
+
+    /// Whether the whole cluster is meant.
+    fn is_all(&self) -> bool {
+        self.node.is_none() && self.sees_all()
     }
 
     /// Whether all nodes are looked at, so that one that is not among them does not exist.
@@ -538,6 +609,8 @@ struct Watched<'a> {
     which: Which<'a>,
     /// Of what kind each source is, and in which namespace if not in all.
     followed: Vec<(Resource, Option<String>)>,
+    /// What printed commands take to reach the cluster.
+    flags: &'a str,
 }
 
 impl Watched<'_> {
@@ -638,6 +711,22 @@ impl View for Watched<'_> {
             })
             .collect();
         partitions(&lost, &stranded, &mut around, now)
+    }
+
+    fn remarks(&self, sources: &[Vec<Object<Kind>>], items: &[Partition]) -> Vec<String> {
+        if !self.which.is_all() {
+            return Vec::new();
+        }
+        let all = || sources.iter().flatten().map(|object| &*object.value);
+        let workloads = all().filter_map(|object| match object {
+            Kind::Workload(kind, workload) => Some((*kind, &**workload)),
+            _ => None,
+        });
+        let pods = all().filter_map(|object| match object {
+            Kind::Pod(pod) => Some(&**pod),
+            _ => None,
+        });
+        stopped(workloads, pods, items, self.flags).iter().map(told).collect()
     }
 
     fn summary(&self, items: &[Partition]) -> String {

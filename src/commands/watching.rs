@@ -17,7 +17,7 @@ use crate::{
     cli::Listing,
     cluster::{
         Cluster, Object, Query, Readable,
-        watch::{Contact, Event, follow, follow_closely},
+        watch::{Contact, Event, follow_closely, follow_on},
     },
     domain::time::{ServerTime, judged_at},
     error::{Error, Result},
@@ -47,6 +47,14 @@ pub trait View {
 
     /// What to show of the objects of each source, in the order of the queries.
     fn items(&self, sources: &[Vec<Object<Self::Object>>], now: ServerTime) -> Vec<Self::Item>;
+
+    /// What is to be known beside them.
+    fn remarks(&self, _: &[Vec<Object<Self::Object>>], _: &[Self::Item]) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Told before `items` when what happened meanwhile was not seen: at the start, and after a gap.
+    fn missed(&self) {}
 
     /// The whole of it in a few words.
     fn summary(&self, items: &[Self::Item]) -> String;
@@ -89,7 +97,7 @@ pub async fn until<T: Readable>(
         }
     };
     let following = async {
-        follow(cluster, query, DEAD, (), sender).await;
+        follow_on(cluster, query, DEAD, (), sender).await;
         // Its last event says why it ended, and ends the other side.
         std::future::pending::<()>().await;
     };
@@ -143,6 +151,9 @@ pub async fn run<V: View>(
             next = next.or_else(|| events.try_recv().ok());
             while let Some((source, event)) = next {
                 let last = contacts[source].last().unwrap_or_else(|| cluster.server_time());
+                if matches!(event, Event::Snapshot(_)) {
+                    view.missed();
+                }
                 apply::<V>(&mut sources[source], event, last)?;
                 next = events.try_recv().ok();
             }
@@ -165,6 +176,7 @@ pub async fn run<V: View>(
             for remark in remarks(cluster) {
                 screen.warn(remark);
             }
+            screen.remark(view.remarks(&objects, &items));
             screen.show(&items, &changes(&shown, &items, now), &link, &view.summary(&items), now)?;
             shown = items;
         }

@@ -14,7 +14,7 @@ use super::{
     holder::Who,
     lease::Lease,
     maintenance::Standing,
-    node::{Contact, Node},
+    node::{Contact, Declared, Node},
     pod::{Pod, Source},
     risk::{Deletion, Facts, Risk},
     safer::{self, Eviction, Way},
@@ -218,7 +218,7 @@ impl Assessment {
             } else {
                 Some(false)
             },
-            out_of_service: around.node(node).is_some_and(Node::is_out_of_service),
+            out_of_service: around.node(node).and_then(|known| known.declared(around.heartbeat(node))),
         };
         // Who only claims to be a mirror is asked about too, and judged as any other.
         let futile = if pod.is_marked_as_mirror() {
@@ -273,7 +273,8 @@ impl Assessment {
 /// The finalizers that keep the object although it is deleted by force. A Job takes its own off as soon
 /// as the pod is Terminating, unless it waits for the pod's end.
 pub fn lasting_finalizers<'a>(pod: &'a Pod, ownership: &Ownership) -> Vec<&'a str> {
-    let by_job = matches!(ownership.why, Why::Rolling | Why::CronJobForbids)
+    let is_known = matches!(ownership.why, Why::Rolling | Why::CronJobForbids);
+    let by_job = (is_known || ownership.managed_by.is_some())
         && ownership.controller.as_ref().is_some_and(|of| of.starts_with("Job/"));
     let lasts = |finalizer: &&str| *finalizer != JOB_TRACKING || !by_job;
     pod.metadata.finalizers.iter().map(String::as_str).filter(lasts).collect()
@@ -458,11 +459,11 @@ fn evidence(
                     Some(time) => format!("last heartbeat {} ago", ago(time)),
                     None => "never heard of".to_owned(),
                 };
-                let lease = around.heartbeat(name);
-                let fenced = match (node.is_out_of_service(), node.is_fenced(lease)) {
-                    (true, true) => ", declared out of service",
-                    (true, false) => ", declared out of service before it was last heard of",
-                    (false, _) => "",
+                let fenced = match facts.out_of_service {
+                    Some(Declared::Since) => ", declared out of service",
+                    Some(Declared::Before) => ", declared out of service before it was last heard of",
+                    Some(Declared::Undated) => ", declared out of service (the taint does not tell when)",
+                    None => "",
                 };
                 format!("{name}: {heartbeat}, {ready}{fenced}")
             }
@@ -678,7 +679,8 @@ fn relies(ownership: &Ownership, node: &str) -> Option<String> {
              the kubelet has ended the first"
         )),
         Why::UnknownKind => Some(format!(
-            "{controller} may rely on there being one only: what it does when the object is gone is not known"
+            "{} may rely on there being one only: what it does when the pod is deleted is not known",
+            ownership.managed_by.as_deref().unwrap_or(controller)
         )),
         Why::Unseen => Some(format!(
             "whether {controller} relies on there being one only is not known: it may not be read, or does \
@@ -691,7 +693,7 @@ fn relies(ownership: &Ownership, node: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::safer::Safe;
+    use crate::domain::{safer::Safe, stopped};
     use jiff::Timestamp;
     use serde_json::{Value, json};
 
@@ -1268,7 +1270,7 @@ mod tests {
         let finished: Pod =
             read(json!({ "spec": { "nodeName": "node-1" }, "status": { "phase": "Succeeded" } }));
         let pending: Pod = read(json!({ "status": { "phase": "Pending" } }));
-        let recreate = "echo '{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"node-1\"}}' | kubectl create -f -";
+        let recreate = "echo '{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"labels\":{\"kubernetes.io/hostname\":\"node-1\"},\"name\":\"node-1\"}}' | kubectl create -f -";
         let stateful = |deleted| pod("StatefulSet", deleted, &none);
         let stateless = |deleted| pod("ReplicaSet", deleted, &none);
         let not_ready = || {
@@ -1316,7 +1318,7 @@ mod tests {
             // A StatefulSet waits for its end; a Job does not, and both would write to the same data.
             (&stateful(None), not_ready(), Some(Safe::Evict), "kubectl describe node node-1"),
             (&job, not_ready(), Some(Safe::Evict), "kubectl describe node node-1"),
-            (&job, one_job, None, "kubectl describe node node-1"),
+            (&job, one_job, None, "kubectl patch pod db-0 -n shop --type=merge"),
         ] {
             let assessment = Assessment::of(pod, &around, now());
             let first = &assessment.safer[0];
@@ -1347,13 +1349,17 @@ mod tests {
         let mut not_ready = around(5);
         not_ready.nodes.as_mut().unwrap().get_mut("node-1").unwrap().status.conditions[0].status =
             "False".into();
-        for (deleted, then) in [
-            (None, "the pod, which is not deleted, then runs on"),
-            (Some(5), "its kubelet then ends the pod in order"),
-            (Some(600), "its kubelet then ends the pod in order"),
+        let stays = json!([{ "operator": "Exists" }]);
+        for (deleted, tolerations, then) in [
+            (None, &none, "the pod, if it is not evicted by then, runs on"),
+            (None, &stays, "the pod, which is not deleted, then runs on"),
+            (Some(5), &none, "its kubelet then ends the pod in order"),
+            (Some(600), &none, "its kubelet then ends the pod in order"),
         ] {
             for around in [&not_ready, &around(600)] {
-                let ways = Assessment::of(&pod("StatefulSet", deleted, &none), around, now()).safer;
+                let mut pod = pod("StatefulSet", deleted, &none);
+                pod.spec = read(json!({ "nodeName": "node-1", "tolerations": tolerations }));
+                let ways = Assessment::of(&pod, around, now()).safer;
                 assert!(ways[0].what.ends_with(then), "{deleted:?} {ways:?}");
             }
         }
@@ -1361,6 +1367,7 @@ mod tests {
 
     /// What is deleted is replaced at once, beside it: then its controller has to end it.
     #[test]
+    #[allow(clippy::too_many_lines)] // a table
     fn one_that_would_be_doubled_by_its_deletion_is_ended_by_its_controller() {
         let volume = json!([{ "name": "x", "hostPath": { "path": "/d" } }]);
         let none = json!([]);
@@ -1393,8 +1400,14 @@ mod tests {
         // All of them, but not what has ended before.
         let gone = "kubectl wait --for=delete pod -l app=db \
                     --field-selector=status.phase!=Failed,status.phase!=Succeeded -n shop --timeout=150s";
-        let suspend = |on| format!(r#"kubectl patch job/db -n shop -p '{{"spec":{{"suspend":{on}}}}}'"#);
-        let scale = |of: &str, to| format!("kubectl scale {of} -n shop --replicas={to}");
+        let suspend = |on| {
+            let told = if on { stopped::stop } else { stopped::bring_back };
+            told("Job/db", "shop", 1)
+        };
+        let scale = |of: &str, to| match to {
+            0 => stopped::stop(of, "shop", 1),
+            to => stopped::bring_back(of, "shop", to),
+        };
         let chain = |first: String, last: &str| (format!("{first} && {gone} && {last}"), last.to_owned());
         let scaled = |of: &str| chain(scale(of, 0), &scale(of, 1));
         let suspended = chain(suspend(true), &suspend(false));
@@ -1444,41 +1457,326 @@ mod tests {
                 );
                 assert!(safer.iter().all(|way| way.takes.is_none()), "{safer:?}");
                 // What is left to type, if the wait fails or there is none.
-                assert!(safer[0].what.contains(&last), "{safer:?}");
+                let left = last.is_empty() && grace.is_none()
+                    || safer[0].what.contains("the last command of the line") && command.ends_with(&last);
+                let stops = safer[0].what.contains("which ends all its pods (")
+                    || safer[0].what.contains("which ends all its pods, and ");
+                assert_eq!(stops, !last.is_empty(), "{safer:?}");
+                let by = "such as GitOps or an operator, has to be stopped first";
+                assert_eq!(safer[0].what.contains(by), stops, "{safer:?}");
+                let listed = safer[0].what.ends_with("with what 'kubectl lease partitions' lists for it");
+                assert_eq!(
+                    (left, listed),
+                    (grace.is_none(), grace.is_some() && !last.is_empty()),
+                    "{safer:?}"
+                );
+                // Nothing brings it back before it was told to run none.
+                assert!(last.is_empty() || !safer[0].what.contains(&last), "{safer:?}");
                 let by_hand = safer[0].what.contains("crictl ps --label io.kubernetes.pod.uid=5e1f");
                 assert_eq!(by_hand, grace.is_some() && !last.is_empty(), "{safer:?}");
             }
         }
+        // One that is paused cannot be restarted, and what owns it is to be stopped before.
+        let paused = json!({ "strategy": { "type": "Recreate" }, "selector": selector, "paused": true });
+        let (command, _) = scaled("deployment/up");
+        let mut pod_of_it = ready(pod("ReplicaSet", None, &none));
+        let ways = Assessment::of(&pod_of_it, &of(&paused), now()).safer;
+        assert_eq!(ways[0].command.as_deref(), Some(&*command));
+        let mut managed = of(&recreate);
+        let deployment = managed.workloads.get_mut(&(Kind::Deployment, "shop/up".into())).unwrap();
+        deployment.metadata.owner_references = read(
+            json!([{ "apiVersion": "x.example/v1", "kind": "Shop", "name": "s", "uid": "s", "controller": true }]),
+        );
+        for grace in [None, Some(0)] {
+            pod_of_it.spec.termination_grace_period_seconds = grace;
+            let Assessment { risk, safer, reasons, .. } = Assessment::of(&pod_of_it, &managed, now());
+            assert_eq!(risk, Risk::Critical);
+            assert!(safer[0].what.contains("(stop Shop/s first, which owns it, and"), "{safer:?}");
+            assert!(reasons.iter().any(|reason| reason.starts_with("Shop/s may rely")), "{reasons:?}");
+        }
+
         let shares_nothing = with(Kind::Job, &json!({}), Some((Kind::CronJob, &json!({}))));
         let assessment = Assessment::of(&pod("Job", None, &none), &shares_nothing, now());
         assert_eq!((assessment.risk, assessment.safer[0].takes), (Risk::Medium, Some(Safe::Evict)));
+    }
+
+    /// What the control plane evicts from a lost node is replaced beside it: it is kept from that first.
+    #[test]
+    fn a_pod_is_kept_from_being_evicted_from_a_lost_node() {
+        let volume = json!([{ "name": "x", "hostPath": { "path": "/d" } }]);
+        let one = json!({ "replicas": 1, "selector": { "matchLabels": { "app": "db" } } });
+        let (silent, late) = (around(600), around(45));
+        let missing = Surroundings { nodes: Some(BTreeMap::new()), ..around(600) };
+        let deleted_just_now = Surroundings { nodes: Some(BTreeMap::new()), ..around(5) };
+        let mut not_ready = around(5);
+        not_ready.nodes.as_mut().unwrap().get_mut("node-1").unwrap().status.conditions[0].status =
+            "False".into();
+        let [unreachable, unready] = ["unreachable", "not-ready"].map(|taint| {
+            json!({ "key": format!("node.kubernetes.io/{taint}"), "operator": "Exists", "effect": "NoExecute" })
+        });
+        let for_now = {
+            let mut seconds = unreachable.clone();
+            seconds["tolerationSeconds"] = 300.into();
+            seconds
+        };
+        let other = json!({ "key": "gpu", "operator": "Exists" });
+        for (around, owner, tolerations, deleted, keeps, keeps_without_grace) in [
+            (&silent, "ReplicaSet", json!([]), None, true, true),
+            (&silent, "ReplicaSet", json!([for_now, unready, other]), None, true, true),
+            (&silent, "ReplicaSet", json!([unreachable]), None, false, false),
+            (&silent, "ReplicaSet", json!([]), Some(5), false, false),
+            (&silent, "Job", json!([]), None, true, true),
+            (&silent, "ReplicationController", json!([]), None, true, true),
+            // Not known, so it may start the next one whenever it likes.
+            (&silent, "Rollout", json!([for_now]), None, true, true),
+            // Its object stays until its end, unless it has no grace.
+            (&silent, "StatefulSet", json!([]), None, false, true),
+            // Nothing starts it again.
+            (&silent, "", json!([]), None, true, true),
+            (&silent, "", json!([unreachable]), None, false, false),
+            (&not_ready, "ReplicaSet", json!([unreachable]), None, true, true),
+            (&not_ready, "ReplicaSet", json!([unready]), None, false, false),
+            (&not_ready, "", json!([for_now, unready]), None, false, false),
+            // Not given up yet, and which taint it gets is not known.
+            (&late, "ReplicaSet", json!([]), None, true, true),
+            (&late, "ReplicaSet", json!([unreachable]), None, true, true),
+            (&late, "ReplicaSet", json!([unreachable, unready]), None, false, false),
+            (&late, "ReplicaSet", json!([]), Some(5), false, false),
+            (&late, "", json!([]), None, true, true),
+            (&late, "StatefulSet", json!([]), None, false, true),
+            // Pod GC does not ask for tolerations; but the node object that is created again is tainted.
+            (&missing, "ReplicaSet", json!([for_now]), None, true, true),
+            (&missing, "ReplicaSet", json!([unreachable, unready]), None, false, false),
+            (&missing, "StatefulSet", json!([]), None, false, true),
+            (&deleted_just_now, "Job", json!([]), None, true, true),
+            (&around(5), "ReplicaSet", json!([]), None, false, false),
+        ] {
+            let mut around = around.clone();
+            for kind in [Kind::ReplicaSet, Kind::Job] {
+                around.workloads.get_mut(&(kind, "shop/db".into())).unwrap().spec = read(one.clone());
+            }
+            for (grace, keeps) in [(30, keeps), (0, keeps_without_grace)] {
+                let mut pod = pod(owner, deleted, &volume);
+                let spec = json!({
+                    "nodeName": "node-1", "volumes": volume, "tolerations": tolerations,
+                    "terminationGracePeriodSeconds": grace,
+                });
+                pod.spec = read(spec);
+                let ways = Assessment::of(&pod, &around, now()).safer;
+                let is = |way: &Way| way.what.starts_with("keep the pod from being evicted, first: else");
+                assert_eq!(is(&ways[0]), keeps, "{owner} {grace} {tolerations} {ways:#?}");
+                assert!(!ways[1..].iter().any(is), "{ways:#?}");
+                if !keeps {
+                    continue;
+                }
+                // Nothing that runs is ended for it.
+                let stops =
+                    |way: &Way| way.command.as_ref().is_some_and(|it| it.contains("kubectl-lease.dev/"));
+                assert!(!ways.iter().any(stops), "{ways:#?}");
+                // Nor is it waited, or a node object created, before.
+                assert!(ways.len() > 1, "{ways:#?}");
+                let then =
+                    if owner.is_empty() { "nothing starts another" } else { "start the next one beside it" };
+                assert!(ways[0].what.contains(then), "{ways:#?}");
+                assert!(ways[0].what.contains("for as long as this pod exists"), "{ways:#?}");
+                let command = ways[0].command.clone().unwrap();
+                let patch = command.strip_prefix("kubectl patch pod db-0 -n shop --type=merge -p '");
+                let patch: Value = serde_json::from_str(patch.unwrap().strip_suffix('\'').unwrap()).unwrap();
+                // The next pod of a set may have the same name.
+                assert_eq!(patch["metadata"], json!({ "uid": "5e1f" }));
+                let all = patch["spec"]["tolerations"].as_array().unwrap();
+                assert!(all.contains(&unreachable) && all.contains(&unready), "{patch}");
+                assert_eq!(all.contains(&other), tolerations.as_array().unwrap().contains(&other));
+                assert!(!command.contains("tolerationSeconds"), "{command}");
+            }
+        }
+    }
+
+    /// What several pods on one node may use together, pods on two nodes may not.
+    #[test]
+    fn one_of_several_is_kept_from_being_evicted_where_one_node_may_write() {
+        let claim = json!([{ "name": "data", "persistentVolumeClaim": { "claimName": "data" } }]);
+        let with = |mut around: Surroundings, mode: &str| {
+            let spec = json!({ "accessModes": [mode], "volumeName": "pv-1", "csi": { "driver": "ebs" } });
+            around.claims = Some(named(json!({ "shop/data": { "spec": spec } })));
+            around.disks = Some(named(json!({ "pv-1": { "spec": spec } })));
+            around
+        };
+        let mut not_ready = around(5);
+        not_ready.nodes.as_mut().unwrap().get_mut("node-1").unwrap().status.conditions[0].status =
+            "False".into();
+        for (around, mode, keeps) in [
+            (around(600), "ReadWriteOnce", true),
+            (around(45), "ReadWriteOnce", true),
+            (not_ready.clone(), "ReadWriteOnce", true),
+            (around(600), "ReadWriteMany", false),
+            (around(45), "ReadWriteMany", false),
+            (not_ready, "ReadWriteMany", false),
+            (around(5), "ReadWriteOnce", false),
+        ] {
+            let around = with(around, mode);
+            let ways = Assessment::of(&ready(pod("ReplicaSet", None, &claim)), &around, now()).safer;
+            assert_eq!(ways[0].what.starts_with("keep the pod"), keeps, "{mode} {ways:#?}");
+            assert!(!keeps || ways.iter().all(|way| way.takes.is_none()), "{mode} {ways:#?}");
+        }
+        // Nor is it deleted where the node may be lost without that being seen.
+        for unseen in
+            [Surroundings { nodes: None, ..around(600) }, Surroundings { heartbeats: None, ..around(600) }]
+        {
+            for (mode, deletes) in [("ReadWriteOnce", false), ("ReadWriteMany", true)] {
+                let around = with(unseen.clone(), mode);
+                let ways = Assessment::of(&ready(pod("ReplicaSet", None, &claim)), &around, now()).safer;
+                assert_eq!(ways.iter().any(|way| way.takes.is_some()), deletes, "{mode} {ways:#?}");
+            }
+        }
+    }
+
+    /// It may replace what is Terminating, as the `ReplicaSet` of one does.
+    #[test]
+    fn a_pod_of_an_unknown_controller_is_not_deleted_where_it_may_be_doubled() {
+        let none = json!([]);
+        let mut not_ready = around(5);
+        not_ready.nodes.as_mut().unwrap().get_mut("node-1").unwrap().status.conditions[0].status =
+            "False".into();
+        for around in
+            [around(5), around(45), around(600), not_ready, Surroundings { nodes: None, ..around(5) }]
+        {
+            let ways = Assessment::of(&ready(pod("CloneSet", None, &none)), &around, now()).safer;
+            assert!(ways.iter().all(|way| way.takes.is_none()), "{ways:#?}");
+            let deletes = |way: &Way| way.command.as_ref().is_some_and(|it| it.contains(" delete "));
+            assert!(!ways.iter().any(deletes), "{ways:#?}");
+        }
+        let ways = Assessment::of(&ready(pod("CloneSet", None, &none)), &around(5), now()).safer;
+        assert_eq!(ways[0].command.as_deref(), Some("kubectl get cloneset/db -n shop -o yaml"));
+    }
+
+    /// What ends all pods of a controller starts none before all have ended, also on lost nodes.
+    #[test]
+    fn an_outage_is_told_before_all_replicas_are_ended() {
+        let claim = json!([{ "name": "x", "hostPath": { "path": "/d" } }]);
+        let selector = json!({ "matchLabels": { "app": "db" } });
+        for (is_paused, node, wanted, are_ready, told) in [
+            (false, "True", 2, 2, None),
+            (
+                false,
+                "True",
+                2,
+                1,
+                Some("only if an outage is acceptable (1 of 2 replicas are ready; all other"),
+            ),
+            (
+                true,
+                "True",
+                2,
+                1,
+                Some("only if an outage is acceptable (1 of 2 replicas are ready; all other"),
+            ),
+            (true, "True", 2, 2, None),
+            (false, "False", 2, 2, Some("until node-1 has ended this one): restart its Deployment")),
+            (false, "False", 1, 1, None),
+            (false, "True", 1, 1, None),
+        ] {
+            let mut around = around(5);
+            around.nodes.as_mut().unwrap().get_mut("node-1").unwrap().status.conditions[0].status =
+                node.into();
+            let set = around.workloads.get_mut(&(Kind::ReplicaSet, "shop/db".into())).unwrap();
+            set.metadata.owner_references = read(json!([
+                { "apiVersion": "apps/v1", "kind": "Deployment", "name": "db", "uid": "d", "controller": true },
+            ]));
+            let deployment = around.workloads.get_mut(&(Kind::Deployment, "shop/db".into())).unwrap();
+            deployment.spec = read(json!({
+                "replicas": wanted, "strategy": { "type": "Recreate" }, "paused": is_paused, "selector": selector,
+            }));
+            deployment.status.ready_replicas = are_ready;
+            let ways = Assessment::of(&ready(pod("ReplicaSet", None, &claim)), &around, now()).safer;
+            let way = ways.last().unwrap();
+            let command = way.command.as_deref().unwrap();
+            assert!(command.starts_with("kubectl rollout restart") != is_paused, "{ways:#?}");
+            match told {
+                Some(told) => assert!(way.what.contains(told), "{ways:#?}"),
+                None => assert!(!way.what.contains("outage"), "{ways:#?}"),
+            }
+        }
+    }
+
+    /// Pod GC completes by force what is evicted there.
+    #[test]
+    fn a_taint_from_an_earlier_outage_is_taken_off_first() {
+        let none = json!([]);
+        let added = |mut around: Surroundings, time: Option<Timestamp>| {
+            for taint in &mut around.nodes.as_mut().unwrap().get_mut("node-1").unwrap().spec.taints {
+                taint.time_added = time;
+            }
+            around
+        };
+        let before = Some(now().0 - SignedDuration::from_secs(3600));
+        let undated = added(fenced(around(600)), None);
+        let stale = added(fenced(around(600)), before);
+        let (late_undated, late_stale) = (added(fenced(around(45)), None), added(fenced(around(45)), before));
+        let [not_told, earlier] = ["does not tell when", "before it was last heard of"].map(Some);
+        for (around, owner, deleted, undone) in [
+            (&undated, "StatefulSet", None, not_told),
+            (&undated, "StatefulSet", Some(5), not_told),
+            (&undated, "StatefulSet", Some(600), not_told),
+            (&undated, "Rollout", None, not_told),
+            (&undated, "", None, None),
+            (&stale, "StatefulSet", None, earlier),
+            (&late_undated, "StatefulSet", None, not_told),
+            (&late_stale, "StatefulSet", Some(5), earlier),
+            (&late_stale, "", None, None),
+            (&around(600), "StatefulSet", None, None),
+            (&around(45), "StatefulSet", None, None),
+            (&fenced(around(600)), "StatefulSet", None, None),
+            // Declared while it was late, by whatever means: that may be right.
+            (&fenced(around(45)), "StatefulSet", None, None),
+        ] {
+            let assessment = Assessment::of(&pod(owner, deleted, &none), around, now());
+            let first = &assessment.safer[0];
+            let is_undo = |it: &str| it.starts_with("kubectl lease fence node-1 --undo");
+            assert_eq!(
+                first.command.as_deref().is_some_and(is_undo),
+                undone.is_some(),
+                "{owner} {deleted:?} {assessment:#?}"
+            );
+            let Some(when) = undone else { continue };
+            // One that was declared meanwhile stays, unless it is confirmed.
+            let confirmed = first.command.as_deref().is_some_and(|it| it.ends_with(" --confirm"));
+            assert_eq!(confirmed, undone == not_told, "{first:?}");
+            let line = &assessment.evidence.iter().find(|(label, _)| *label == "node").unwrap().1;
+            assert!(line.contains("declared out of service") && line.contains(when), "{line}");
+            assert_eq!(first.what.contains("the taint does not tell when"), undone == not_told, "{first:?}");
+            assert_eq!(
+                first.what.contains("before node-1 was last heard of"),
+                undone == earlier,
+                "{first:?}"
+            );
+        }
     }
 
     /// A wait that failed leaves its controller at 0, or suspended.
     #[test]
     fn the_evidence_names_a_controller_that_was_told_to_run_none() {
         let none = json!([]);
-        for (kind, spec, command) in [
-            (
-                Kind::ReplicaSet,
-                json!({ "replicas": 0 }),
-                Some("kubectl scale replicaset/db -n shop --replicas=N"),
-            ),
-            (
-                Kind::StatefulSet,
-                json!({ "replicas": 0 }),
-                Some("kubectl scale statefulset/db -n shop --replicas=N"),
-            ),
-            (
-                Kind::Job,
-                json!({ "suspend": true }),
-                Some(r#"kubectl patch job/db -n shop -p '{"spec":{"suspend":false}}'"#),
-            ),
-            (Kind::ReplicaSet, json!({ "replicas": 1 }), None),
-            (Kind::Job, json!({}), None),
+        let scale = |of: &str| {
+            Some(format!("kubectl scale {of} -n shop, with --replicas and the number that it ran before,"))
+        };
+        let resume = Some(r#"kubectl patch job/db -n shop -p '{"spec":{"suspend":false}}'"#.to_owned());
+        let by_us = |controller: &str, before| Some(stopped::bring_back(controller, "shop", before));
+        for (kind, label, spec, command) in [
+            (Kind::ReplicaSet, None, json!({ "replicas": 0 }), scale("replicaset/db")),
+            (Kind::StatefulSet, None, json!({ "replicas": 0 }), scale("statefulset/db")),
+            (Kind::Job, None, json!({ "suspend": true }), resume),
+            // As it was before, where a printed line told it so.
+            (Kind::ReplicaSet, Some("4"), json!({ "replicas": 0 }), by_us("ReplicaSet/db", 4)),
+            (Kind::Job, Some("true"), json!({ "suspend": true }), by_us("Job/db", 1)),
+            (Kind::ReplicaSet, Some("4"), json!({ "replicas": 1 }), None),
+            (Kind::ReplicaSet, None, json!({ "replicas": 1 }), None),
+            (Kind::Job, None, json!({}), None),
         ] {
             let mut around = around(5);
-            around.workloads.get_mut(&(kind, "shop/db".into())).unwrap().spec = read(spec.clone());
+            let workload = around.workloads.get_mut(&(kind, "shop/db".into())).unwrap();
+            workload.spec = read(spec.clone());
+            workload.metadata.labels.extend(label.map(|it| (stopped::label(kind).into(), it.into())));
             let assessment = Assessment::of(&pod(kind.name(), Some(5), &none), &around, now());
             let owner = |flags: &str| {
                 let evidence = assessment.clone().reached_by(flags).evidence;
@@ -1726,7 +2024,7 @@ mod tests {
         // Where the runtime may hang, nothing is begun that does not wait for the end of the containers.
         recreates.nodes.as_mut().unwrap().get_mut("node-1").unwrap().status.conditions[0].status =
             "False".into();
-        for (grace, ways) in [(None, 3), (Some(30), 3), (Some(0), 2)] {
+        for (grace, ways) in [(None, 4), (Some(30), 4), (Some(0), 3)] {
             let mut pod = pod("ReplicaSet", None, &none);
             pod.spec.termination_grace_period_seconds = grace;
             assert_eq!(Assessment::of(&pod, &recreates, now()).safer.len(), ways, "{grace:?}");

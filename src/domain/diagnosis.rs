@@ -82,6 +82,15 @@ pub enum Elector {
     Wrong(String),
 }
 
+/// Something that is wrong with an election.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    pub level: Level,
+    pub message: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
 /// What keeps the prefix of administrators for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
@@ -109,6 +118,8 @@ pub struct Facts {
     /// The version of the `LeaseCandidate` API, if it is served.
     pub candidates: Seen<Option<&'static str>>,
     pub elector: Seen<Elector>,
+    /// How many elections there are, and what is wrong with them.
+    pub elections: Seen<Option<(usize, Vec<Trouble>)>>,
     pub priority: Seen<How>,
     pub policies: Seen<bool>,
     /// The namespace of maintenance leases.
@@ -176,6 +187,7 @@ impl Facts {
             } else {
                 let role = match finding.check.as_str() {
                     "apiservers" | "apiserver clocks" | "election controller" => "apiservers",
+                    "elections" => "candidates",
                     _ => "doctor",
                 };
                 finding.grants = grants(role, &self.user, None, &self.current);
@@ -292,7 +304,31 @@ impl Facts {
             }
             Err(why) => Finding::unseen("priority", "whether the API has the field", why),
         };
-        vec![elector, priority]
+        let mut findings = vec![elector];
+        findings.extend(self.troubles());
+        findings.push(priority);
+        findings
+    }
+
+    /// How the elections themselves stand: a line for each thing that is wrong with one.
+    fn troubles(&self) -> Vec<Finding> {
+        let check = "elections";
+        match &self.elections {
+            Err(why) => vec![Finding::unseen(check, "how they stand", why)],
+            Ok(None) => Vec::new(),
+            Ok(Some((0, _))) => vec![Finding::ok(check, "there are none: no component has candidates")],
+            Ok(Some((count, troubles))) if troubles.is_empty() => {
+                let all = if *count == 1 { "the only one" } else { &format!("any of the {count}") };
+                vec![Finding::ok(check, format!("nothing is wrong with {all}"))]
+            }
+            Ok(Some((_, troubles))) => {
+                let finding = |it: &Trouble| Finding {
+                    hint: Some(it.hint.clone()),
+                    ..Finding::new(check, it.level, it.message.clone())
+                };
+                troubles.iter().map(finding).collect()
+            }
+        }
     }
 
     fn admission(&self) -> Finding {
@@ -481,6 +517,7 @@ mod tests {
             clocks: Some(Ok(Clocks::Ahead(Vec::new()))),
             candidates: Ok(Some("v1beta1")),
             elector: Ok(Elector::Alive),
+            elections: Ok(Some((2, Vec::new()))),
             priority: Ok(How::Pinned),
             policies: Ok(true),
             home: Ok(true),
@@ -539,6 +576,27 @@ mod tests {
                 "election controller",
                 Level::Fail,
                 "silent",
+            ),
+            (
+                |facts| facts.elections = Ok(Some((1, Vec::new()))),
+                "elections",
+                Level::Ok,
+                "with the only one",
+            ),
+            (|facts| facts.elections = Ok(Some((0, Vec::new()))), "elections", Level::Ok, "there are none"),
+            (|facts| facts.elections = Err(Unseen::Forbidden), "elections", Level::Warn, "may not be seen"),
+            (
+                |facts| {
+                    let trouble = |level, message: &str| Trouble {
+                        level,
+                        message: message.into(),
+                        hint: "repair it".into(),
+                    };
+                    facts.elections = Ok(Some((9, vec![trouble(Level::Fail, "a/b: stuck")])));
+                },
+                "elections",
+                Level::Fail,
+                "a/b: stuck",
             ),
             (|facts| facts.priority = Ok(How::Native), "priority", Level::Ok, "native"),
             (|facts| facts.priority = Err(Unseen::Forbidden), "priority", Level::Warn, "not be seen"),
@@ -676,9 +734,11 @@ mod tests {
         let mut facts = well();
         (facts.identities, facts.elector) = (Err(Unseen::Forbidden), Err(Unseen::Forbidden));
         (facts.policies, facts.priority) = (Err(Unseen::Forbidden), Err(Unseen::Failed("boom".into())));
+        facts.elections = Err(Unseen::Forbidden);
         for (check, role) in [
             ("apiservers", Some("apiservers")),
             ("election controller", Some("apiservers")),
+            ("elections", Some("candidates")),
             ("admission policies", Some("doctor")),
             ("priority", None),
             ("server", None),

@@ -9,14 +9,16 @@
 //!    then the oldest object. Any other strategy is left to some other controller. A `priority`
 //!    above 0, where the API has it, goes before all of that.
 //! 4. A lease that is free goes to the winner. On one that is held only `preferredHolder` is set:
-//!    the leader stops renewing, and the lease goes to the winner when it has run out.
+//!    the leader stops renewing, and the lease goes to the winner when it has run out. What follows from
+//!    that for a lease as it stands is in [`forecast`](super::forecast).
 //!
 //! Ages are compared by the second in which the objects were created. Candidates that are equal in
 //! all of that are in no order at all: the controller takes one or the other at each look, and the
 //! lead goes back and forth between them.
 //!
 //! What the controller will learn only by a ping we tell from what is there: who did not answer the
-//! last one, or did not renew when it should have, is not counted on.
+//! last one, did not renew when it should have, or was followed by another process on the same host, is
+//! not counted on.
 
 use std::{
     cmp::{Ordering, Reverse},
@@ -27,9 +29,11 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use super::{
-    candidate::{Candidate, State},
+    candidate::{Candidate, State, VALID_FOR},
+    forecast::{FORCED_AFTER, Forecast, Stand, is_forced},
     lease::Lease,
     priority::{self, Priority},
+    remains::is_superseded,
     time::ServerTime,
     version::Version,
 };
@@ -85,6 +89,8 @@ pub enum Absence {
     Overdue,
     /// Led, and let its lease run out.
     LostLead,
+    /// A later process on its host is a candidate, and it has not renewed since.
+    Superseded,
     /// A version that cannot be read.
     Version,
 }
@@ -136,27 +142,31 @@ impl Leader {
 /// Something that keeps an election from going as it should.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrong {
-    /// The lease's holder is null.
-    NullHolder,
+    /// The lease's holder is null; `foreign` while the strategy is one that Kubernetes does not follow.
+    NullHolder { foreign: bool },
+    /// The holder of the expired lease is the best candidate, and the controller never elects it again.
+    Stuck { holder: String, preferred: Option<String>, since: Option<Timestamp> },
     /// Two candidates disagree on the strategy.
     Conflict([(String, String); 2]),
     /// Only because of candidates that do not answer is the strategy not the one that Kubernetes
-    /// follows: as long as the leader is well, nothing happens.
-    Blocked(Vec<String>),
+    /// follows: as long as the leader is well, nothing happens until an election is forced.
+    Blocked { candidates: Vec<String>, until: Option<Timestamp> },
     /// A strategy that Kubernetes leaves to another controller.
     Foreign(String),
-    /// The best of all does not answer: everybody is pinged again and again until it expires.
-    DeadBest { candidate: String, until: Option<Timestamp> },
+    /// Because of candidates that do not answer all are pinged again and again, until they expire.
+    PingStorm { candidates: Vec<String>, until: Option<Timestamp> },
     /// The leader is to hand over to somebody who does not take part.
     StalePreferred(String),
     /// These are equal in everything that decides.
     Tie(Vec<String>),
-    /// Who leads is no candidate.
-    LeaderNoCandidate(String),
+    /// Who leads is no candidate; `coordinated` where it may follow coordinated election all the same.
+    LeaderNoCandidate { leader: String, coordinated: bool },
     /// There are candidates, and for a while no leader.
     NobodyElected { since: Option<Timestamp> },
     /// A priority that should have been cleared.
     Overdue(String),
+    /// Candidates that do not answer any more have a priority.
+    DeadPriority(Vec<String>),
 }
 
 /// A candidate, and what becomes of it.
@@ -177,10 +187,14 @@ pub struct Outlook<'a> {
     pub entries: Vec<Entry<'a>>,
     pub strategy: Strategy,
     pub leader: Leader,
-    /// Whom the leader is asked to make room for.
+    /// Whom the leader is asked to step down for.
     pub preferred: Option<String>,
     /// What decides between the best two.
     pub rule: Option<Rule>,
+    /// What the controller does next.
+    pub forecast: Forecast,
+    /// Whether who leads is no candidate, and does without the controller.
+    pub is_uncoordinated: bool,
     pub wrongs: Vec<Wrong>,
 }
 
@@ -193,7 +207,7 @@ impl<'a> Outlook<'a> {
             .map(|candidate| Entry {
                 candidate,
                 state: candidate.state(now),
-                absence: absence(candidate, &leader, now),
+                absence: absence(candidate, candidates, &leader, now),
                 leads: leader.holder() == Some(candidate.name()),
                 next: false,
             })
@@ -213,12 +227,33 @@ impl<'a> Outlook<'a> {
         let preferred = lease.and_then(|lease| lease.spec.preferred_holder.clone());
         let preferred = preferred.filter(|preferred| !preferred.is_empty());
         let rule = rule(&with(&entries, |entry| entry.absence.is_none()));
-        let mut outlook = Self { strategy, rule, wrongs: Vec::new(), preferred, leader, entries };
-        let next = outlook.successors();
-        for entry in &mut outlook.entries {
-            entry.next = next.contains(entry.candidate.name());
+        let stand = Stand {
+            entries: &entries,
+            leader: &leader,
+            preferred: preferred.as_deref(),
+            acquired: lease.is_some_and(|lease| lease.spec.acquire_time.is_some()),
+            now,
+        };
+        let (forecast, is_uncoordinated) = (stand.forecast(), stand.is_uncoordinated());
+        let storm = leader.valid().filter(|leader| forecast == Forecast::Stays && stand.is_needed(leader));
+        let storm = storm.map(str::to_owned);
+        // Where the leader stays: who would follow if it went.
+        let next =
+            if forecast == Forecast::Stays { stand.without_holder() } else { forecast.names().to_vec() };
+        for entry in &mut entries {
+            entry.next = next.iter().any(|name| name == entry.candidate.name());
         }
-        outlook.wrongs = outlook.look_for_wrongs(lease, now);
+        let mut outlook = Self {
+            strategy,
+            rule,
+            wrongs: Vec::new(),
+            preferred,
+            leader,
+            entries,
+            forecast,
+            is_uncoordinated,
+        };
+        outlook.wrongs = outlook.look_for_wrongs(lease, storm.as_deref(), now);
         outlook
     }
 
@@ -230,81 +265,58 @@ impl<'a> Outlook<'a> {
     /// The one that would lead next, if that can be told.
     pub fn next(&self) -> Option<&'a Candidate> {
         let mut next = self.entries.iter().filter(|entry| entry.next);
-        next.next().filter(|_| next.next().is_none() && !self.is_tied()).map(|entry| entry.candidate)
+        next.next().filter(|_| next.next().is_none()).map(|entry| entry.candidate)
     }
 
-    /// Whether nothing decides between the best ones.
+    /// Whether several are equal in who would lead next.
     pub fn is_tied(&self) -> bool {
-        self.strategy == Strategy::Oldest && self.rule == Some(Rule::Tie)
+        self.entries.iter().filter(|entry| entry.next).count() > 1
     }
 
-    /// Whether the leader was asked to make room. Nothing takes that back: it has stopped renewing.
-    fn is_leaving(&self) -> bool {
-        let leader = self.leader.valid();
-        leader.is_some() && self.preferred.as_deref().is_some_and(|preferred| Some(preferred) != leader)
-    }
-
-    /// Whether the controller would replace a leader that is well by a better one.
+    /// Whether the controller would not replace a leader that is well by a better one.
     fn is_blocked(&self) -> bool {
         let unexpired = with(&self.entries, |entry| entry.state != State::Expired);
         self.leader.valid().is_some() && strategy(&unexpired) != Strategy::Oldest
     }
 
-    /// Whether the lead is about to move although the leader is well: it was asked to make room, or
-    /// there is a better one.
+    /// Whether the lead is about to move although the leader is well: it was asked to step down, or there is
+    /// a better one.
     pub fn is_moving(&self) -> bool {
-        let better = || self.leader.valid().is_some_and(|leader| !self.is_best(leader)) && !self.is_blocked();
-        self.entries.iter().any(|entry| entry.next) && (self.is_leaving() || better())
+        matches!(self.forecast, Forecast::Moves(_))
     }
 
-    fn is_best(&self, name: &str) -> bool {
-        let all = self.taking_part();
-        equals(&all).iter().any(|candidate| candidate.name() == name)
-    }
-
-    /// Who would win: of all, or of the others where the leader stays for as long as it lives, or is
-    /// on its way out.
-    fn successors(&self) -> BTreeSet<String> {
-        let leader = self.leader.valid();
-        let out = leader.filter(|leader| self.is_best(leader) || self.is_leaving() || self.is_blocked());
-        let stays = |entry: &Entry<'_>| out != Some(entry.candidate.name());
-        // Who cannot be elected has a say in the strategy.
-        let voting = |entry: &Entry<'_>| matches!(entry.absence, None | Some(Absence::Version));
-        if strategy(&with(&self.entries, |entry| voting(entry) && stays(entry))) != Strategy::Oldest {
-            return BTreeSet::new();
-        }
-        let others =
-            with(&self.entries, |entry| voting(entry) && stays(entry) && is_readable(entry.candidate));
-        equals(&others).iter().map(|candidate| candidate.name().to_owned()).collect()
-    }
-
-    fn look_for_wrongs(&self, lease: Option<&Lease>, now: ServerTime) -> Vec<Wrong> {
+    /// `storm` is the leader that stays although the controller elects again and again.
+    fn look_for_wrongs(&self, lease: Option<&Lease>, storm: Option<&str>, now: ServerTime) -> Vec<Wrong> {
         let mut wrongs = Vec::new();
-        // For a strategy of somebody else's the controller itself makes such leases.
-        if self.leader == Leader::Null && !matches!(self.strategy, Strategy::Foreign(_)) {
-            wrongs.push(Wrong::NullHolder);
+        if self.leader == Leader::Null {
+            // For a strategy of somebody else's the controller itself makes such leases.
+            wrongs.push(Wrong::NullHolder { foreign: matches!(self.strategy, Strategy::Foreign(_)) });
+        }
+        if let (Forecast::Stuck, Leader::Held { holder, until, .. }) = (&self.forecast, &self.leader) {
+            let preferred = self.preferred.clone();
+            wrongs.push(Wrong::Stuck { holder: holder.clone(), preferred, since: *until });
         }
         let unexpired: Vec<_> = self.entries.iter().filter(|entry| entry.state != State::Expired).collect();
+        let name = |entry: &&Entry<'_>| entry.candidate.name().to_owned();
+        let forced = unexpired.iter().any(|entry| is_forced(entry.candidate, now));
         match &self.strategy {
             Strategy::Conflict(between) => wrongs.push(Wrong::Conflict(between.clone())),
             Strategy::Foreign(name) => wrongs.push(Wrong::Foreign(name.clone())),
-            Strategy::Oldest if self.is_blocked() => {
-                let silent = unexpired.iter().filter(|entry| entry.absence.is_some());
-                let other = silent.filter(|entry| !entry.candidate.strategies().contains(&OLDEST));
-                wrongs.push(Wrong::Blocked(other.map(|entry| entry.candidate.name().to_owned()).collect()));
+            Strategy::Oldest if self.is_blocked() && !forced => {
+                let silent = unexpired.iter().copied().filter(|entry| entry.absence.is_some());
+                let other: Vec<_> =
+                    silent.filter(|entry| !entry.candidate.strategies().contains(&OLDEST)).collect();
+                let renewed = other.iter().filter_map(|entry| entry.candidate.spec.renew_time).min();
+                let until = renewed.and_then(|renewed| renewed.checked_add(FORCED_AFTER).ok());
+                wrongs.push(Wrong::Blocked { candidates: other.iter().map(name).collect(), until });
             }
             Strategy::Oldest | Strategy::None => {}
         }
         let coordinated = matches!(self.strategy, Strategy::Oldest);
-        let best = unexpired.iter().filter(|entry| entry.absence != Some(Absence::Version));
-        let best = best.min_by(|a, b| order(a.candidate, b.candidate));
-        if let Some(dead) = best.filter(|entry| entry.absence.is_some() && coordinated) {
-            let renewed = dead.candidate.spec.renew_time;
-            let until = renewed.and_then(|renewed| renewed.checked_add(super::candidate::VALID_FOR).ok());
-            wrongs.push(Wrong::DeadBest { candidate: dead.candidate.name().to_owned(), until });
-        }
+        wrongs.extend(storm.and_then(|leader| self.ping_storm(leader, &unexpired, now)));
         if let Some(preferred) = &self.preferred
             && !self.taking_part().iter().any(|candidate| candidate.name() == preferred)
+            && self.leader.valid().is_some()
         {
             wrongs.push(Wrong::StalePreferred(preferred.clone()));
         }
@@ -317,9 +329,11 @@ impl<'a> Outlook<'a> {
             && !self.entries.iter().any(|entry| entry.leads)
             && !self.entries.is_empty()
         {
-            wrongs.push(Wrong::LeaderNoCandidate(leader.to_owned()));
+            let (leader, coordinated) = (leader.to_owned(), !self.is_uncoordinated);
+            wrongs.push(Wrong::LeaderNoCandidate { leader, coordinated });
         }
-        if self.leader.valid().is_none() && coordinated && self.leader != Leader::Null {
+        let stuck = self.forecast == Forecast::Stuck;
+        if self.leader.valid().is_none() && coordinated && self.leader != Leader::Null && !stuck {
             let since = match &self.leader {
                 Leader::Held { until, .. } => *until,
                 Leader::Vacant => lease.and_then(Lease::renewed),
@@ -333,7 +347,35 @@ impl<'a> Outlook<'a> {
             let overdue = priority::is_overdue(entry.candidate, now);
             overdue.then(|| Wrong::Overdue(entry.candidate.name().to_owned()))
         }));
+        let dead =
+            self.entries.iter().filter(|entry| entry.is_dead() && priority::is_marked(entry.candidate));
+        let dead: Vec<_> = dead.map(|entry| entry.candidate.name().to_owned()).collect();
+        if !dead.is_empty() {
+            wrongs.push(Wrong::DeadPriority(dead));
+        }
         wrongs
+    }
+
+    /// The dead ones for which the controller elects although the leader stays: those that are as good as it,
+    /// or better, and those that have not renewed for a quarter of an hour.
+    fn ping_storm(&self, leader: &str, unexpired: &[&Entry<'_>], now: ServerTime) -> Option<Wrong> {
+        let leader = self.entries.iter().find(|entry| entry.candidate.name() == leader)?;
+        let as_good = |entry: &Entry<'_>| order(entry.candidate, leader.candidate).is_le();
+        let dead: Vec<_> = unexpired
+            .iter()
+            .filter(|entry| entry.is_dead() && (as_good(entry) || is_forced(entry.candidate, now)))
+            .collect();
+        let renewed = dead.iter().filter_map(|entry| entry.candidate.spec.renew_time).max();
+        let candidates: Vec<_> = dead.iter().map(|entry| entry.candidate.name().to_owned()).collect();
+        let until = renewed.and_then(|renewed| renewed.checked_add(VALID_FOR).ok());
+        (!candidates.is_empty()).then_some(Wrong::PingStorm { candidates, until })
+    }
+}
+
+impl Entry<'_> {
+    /// Whether its process is taken for dead.
+    pub fn is_dead(&self) -> bool {
+        matches!(self.absence, Some(Absence::Expired | Absence::Silent | Absence::Overdue))
     }
 }
 
@@ -342,18 +384,24 @@ fn with<'a>(entries: &[Entry<'a>], wanted: impl Fn(&Entry<'a>) -> bool) -> Vec<&
 }
 
 /// Whether a candidate can be elected by its versions.
-fn is_readable(candidate: &Candidate) -> bool {
+pub(super) fn is_readable(candidate: &Candidate) -> bool {
     let readable = |text: &str| Version::parse(text).is_some();
     readable(&candidate.spec.emulation_version) && readable(&candidate.spec.binary_version)
 }
 
-fn absence(candidate: &Candidate, leader: &Leader, now: ServerTime) -> Option<Absence> {
+/// `all` are the candidates of its lease.
+fn absence(candidate: &Candidate, all: &[&Candidate], leader: &Leader, now: ServerTime) -> Option<Absence> {
     match candidate.state(now) {
         State::Expired => Some(Absence::Expired),
         State::Stale if candidate.owes_an_answer() => Some(Absence::Silent),
         State::Stale => Some(Absence::Overdue),
         // It may still answer, but it was not there before.
         State::Pending if candidate.is_overdue(now) => Some(Absence::Overdue),
+        // One that gives up its lease when it ends is followed at once: it answered a moment ago, and as long
+        // as the leader is the best it is not pinged again.
+        _ if leader.valid() != Some(candidate.name()) && is_superseded(candidate, all) => {
+            Some(Absence::Superseded)
+        }
         // It was pinged since, or renewed: it is there. Otherwise a leader that lets go of its lease
         // has ended, or is about to.
         _ => match leader {
@@ -392,7 +440,7 @@ fn compared(a: &Candidate, b: &Candidate) -> Option<(Ordering, Rule)> {
 }
 
 /// The first of a sorted list and all that are equal to it.
-fn equals<'a, 'b>(sorted: &'b [&'a Candidate]) -> &'b [&'a Candidate] {
+pub(super) fn equals<'a, 'b>(sorted: &'b [&'a Candidate]) -> &'b [&'a Candidate] {
     let first = sorted.first();
     let count = sorted.iter().take_while(|other| first.is_some_and(|first| order(first, other).is_eq()));
     &sorted[..count.count()]
@@ -407,7 +455,7 @@ fn rule(sorted: &[&Candidate]) -> Option<Rule> {
 }
 
 /// The strategy of those who take part.
-fn strategy(candidates: &[&Candidate]) -> Strategy {
+pub(super) fn strategy(candidates: &[&Candidate]) -> Strategy {
     let Some(first) = candidates.first() else { return Strategy::None };
     if candidates.iter().any(|candidate| !candidate.spec.preferred_strategies.is_empty()) {
         return preferred_by_all(candidates);
@@ -632,6 +680,44 @@ mod tests {
         }
     }
 
+    /// A later process on the same host tells that the one before it has ended, unless that leads or has
+    /// renewed since.
+    #[test]
+    fn a_candidate_that_was_superseded_on_its_host_does_not_take_part() {
+        let all = |renewed: i64| {
+            let mut all = [
+                candidate("cp-1_old", "1.37.1", "1.37.0", 900),
+                candidate("cp-1_new", "1.37.1", "1.37.0", 60),
+                candidate("cp-2_1", "1.37.1", "1.37.0", 500),
+            ];
+            (all[0].spec.renew_time, all[0].spec.ping_time) = (Some(ago(renewed)), None);
+            all
+        };
+        let superseded = Some(Absence::Superseded);
+        for (renewed, lease, absence, next) in [
+            (70, None, superseded, "cp-2_1"),
+            (50, None, None, "cp-1_old"),
+            (70, Some(held_by("", 1)), superseded, "cp-2_1"),
+            (70, Some(held_by("cp-2_1", 1)), superseded, "cp-1_new"),
+            (50, Some(held_by("cp-2_1", 1)), None, "cp-1_old"),
+            (70, Some(held_by("cp-1_old", 1)), None, "cp-2_1"),
+            (70, Some(held_by("cp-1_old", 20)), superseded, "cp-2_1"),
+        ] {
+            let all = all(renewed);
+            let outlook = outlook(&all, lease.as_ref());
+            let entry = outlook.entries.iter().find(|entry| entry.candidate.name() == "cp-1_old").unwrap();
+            assert_eq!(entry.absence, absence, "renewed {renewed} ago, {lease:?}");
+            assert_eq!(outlook.next().map(Candidate::name), Some(next), "renewed {renewed} ago, {lease:?}");
+        }
+        // It is the oldest, but there is nobody behind it to move the lead to.
+        let all = all(70);
+        assert_eq!(outlook(&all, Some(&held_by("cp-2_1", 1))).forecast, Forecast::Stays);
+        assert_eq!(
+            outlook(&all, Some(&held_by("cp-1_new", 1))).forecast,
+            Forecast::Moves(vec!["cp-2_1".into()])
+        );
+    }
+
     #[test]
     fn next_is_who_would_follow() {
         let all = [
@@ -643,19 +729,17 @@ mod tests {
         assert_eq!(next(&all, None).as_deref(), Some("a"), "no lease");
         assert_eq!(next(&all, Some(&without_holder)).as_deref(), Some("a"), "nobody holds it");
         without_holder.spec.holder_identity = None;
-        assert_eq!(next(&all, Some(&without_holder)).as_deref(), Some("a"), "null");
+        assert_eq!(next(&all, Some(&without_holder)), None, "null");
         assert_eq!(next(&all, Some(&held_by("a", 1))).as_deref(), Some("b"), "the best leads: the second");
         assert_eq!(next(&all, Some(&held_by("b", 1))).as_deref(), Some("a"), "another leads: the best");
         assert_eq!(next(&all, Some(&held_by("x", 1))).as_deref(), Some("a"), "a stranger leads");
         // Its lease ran out five seconds ago, and it has not been heard of since.
         assert_eq!(next(&all, Some(&held_by("a", 20))).as_deref(), Some("b"), "the best is gone");
-        assert_eq!(next(&all, Some(&held_by("a", 25))).as_deref(), Some("a"), "it renewed at that moment");
-        assert_eq!(next(&all, Some(&held_by("a", 40))).as_deref(), Some("a"), "the best renewed since");
+        assert_eq!(next(&all, Some(&held_by("b", 40))).as_deref(), Some("a"), "another held it");
         assert_eq!(next(&all[..1], Some(&held_by("a", 1))), None, "nobody else is there");
-        // Asked to make room, it stops renewing, and nothing takes that back.
+        // Asked to step down, it stops renewing, and nothing takes that back.
         let mut leaving = held_by("a", 1);
         leaving.spec.preferred_holder = Some("c".into());
-        assert!(outlook(&all, Some(&leaving)).is_moving());
         assert_eq!(next(&all, Some(&leaving)).as_deref(), Some("b"), "the best of the others");
         leaving.spec.preferred_holder = Some("a".into());
         assert!(!outlook(&all, Some(&leaving)).is_moving());
@@ -706,8 +790,14 @@ mod tests {
         let blocked = outlook(&all, Some(&held_by("b", 1)));
         assert!(!blocked.is_moving());
         assert_eq!(blocked.next().map(Candidate::name), Some("a"), "when the leader goes");
-        assert_eq!(blocked.wrongs, [Wrong::Blocked(vec!["dead".into()])]);
+        let until = Some(ago(10) + FORCED_AFTER);
+        assert_eq!(blocked.wrongs, [Wrong::Blocked { candidates: vec!["dead".into()], until }]);
         assert_eq!(next(&all, Some(&held_by("b", 40))).as_deref(), Some("a"), "now that it went");
+        // From a quarter of an hour on the controller elects all the same, among those that answer.
+        all[2].spec.renew_time = Some(ago(901));
+        let forced = outlook(&all, Some(&held_by("b", 1)));
+        assert_eq!(forced.forecast, Forecast::Moves(vec!["a".into()]));
+        assert_eq!(forced.wrongs, [], "and nothing is in its way");
     }
 
     /// When it is gone, the strategy is that of those who are left.
@@ -718,7 +808,7 @@ mod tests {
         let mut lease = held_by("b", 1);
         assert_eq!(next(&all, Some(&lease)).as_deref(), Some("a"), "it stays until it is asked to go");
         lease.spec.preferred_holder = Some("a".into());
-        assert_eq!(next(&all, Some(&lease)), None, "asked to make room");
+        assert_eq!(next(&all, Some(&lease)), None, "asked to step down");
         lease.spec.preferred_holder = None;
         let mut dead = candidate("dead", "1.39.0", "1.39.0", 10);
         dead.spec.strategy = "x.io/y".into();
@@ -741,11 +831,9 @@ mod tests {
     #[test]
     fn with_a_tie_nobody_is_named_for_certain() {
         let tied = [candidate("a", "1.37.1", "1.37.0", 9), candidate("b", "1.37.1", "1.37.0", 9)];
-        for lease in [None, Some(held_by("a", 1)), Some(held_by("b", 40))] {
-            let outlook = outlook(&tied, lease.as_ref());
-            assert!(outlook.is_tied() && outlook.next().is_none(), "{outlook:?}");
-            assert!(outlook.entries.iter().any(|entry| entry.next));
-        }
+        let free = outlook(&tied, None);
+        assert!(free.is_tied() && free.next().is_none(), "{free:?}");
+        assert!(free.entries.iter().all(|entry| entry.next));
     }
 
     #[test]
@@ -788,25 +876,52 @@ mod tests {
 
         let mut null = held_by("", 1);
         null.spec.holder_identity = None;
-        assert_eq!(wrongs(&well(), &null), [Wrong::NullHolder]);
+        assert_eq!(wrongs(&well(), &null), [Wrong::NullHolder { foreign: false }]);
 
         let mut dead = well();
         dead[0].spec.ping_time = Some(ago(6));
-        let until = Some(ago(10) + SignedDuration::from_mins(30));
-        assert_eq!(wrongs(&dead, &held_by("b", 1)), [Wrong::DeadBest { candidate: "a".into(), until }]);
+        let until = Some(ago(10) + VALID_FOR);
+        let storm = |names: &[&str]| {
+            let candidates = names.iter().map(|name| (*name).to_owned()).collect();
+            [Wrong::PingStorm { candidates, until }]
+        };
+        assert_eq!(wrongs(&dead, &held_by("b", 1)), storm(&["a"]));
+        // One that is only equal to the leader is taken for the best at every other look; all are named.
+        dead.push(candidate("c", "1.37.1", "1.37.0", 20));
+        dead[2].spec.ping_time = Some(ago(6));
+        assert_eq!(wrongs(&dead, &held_by("b", 1)), storm(&["a", "c"]));
+        dead[0] = candidate("a", "1.37.1", "1.37.0", 10);
+        assert_eq!(wrongs(&dead, &held_by("b", 1)), storm(&["c"]));
+        dead[2].metadata.creation_timestamp = Some(ago(9));
+        assert_eq!(wrongs(&dead, &held_by("b", 1)), [], "one that comes after the leader does nothing");
+        dead[2].spec.renew_time = Some(ago(901));
+        let until = Some(ago(901) + VALID_FOR);
+        let forced = Wrong::PingStorm { candidates: vec!["c".into()], until };
+        assert_eq!(wrongs(&dead, &held_by("b", 1)), [forced], "until its quarter of an hour is over");
+        dead[2] = priority::imagine(&candidate("c", "1.37.1", "1.37.0", 5), Some(3), How::Pinned);
+        dead[2].spec.renew_time = Some(ago(1801));
+        assert_eq!(wrongs(&dead, &held_by("b", 1)), [Wrong::DeadPriority(vec!["c".into()])]);
 
         let mut disagreeing = well();
         disagreeing[0].spec.strategy = "x.io/y".into();
         let between = [("a".to_owned(), "x.io/y".to_owned()), ("b".to_owned(), OLDEST.to_owned())];
         assert_eq!(wrongs(&disagreeing, &held_by("b", 1)), [Wrong::Conflict(between)]);
         disagreeing[0].spec.ping_time = Some(ago(6));
-        assert!(wrongs(&disagreeing, &held_by("b", 1)).contains(&Wrong::Blocked(vec!["a".into()])));
+        assert!(
+            wrongs(&disagreeing, &held_by("b", 1)).contains(&Wrong::Blocked {
+                candidates: vec!["a".into()],
+                until: Some(ago(10) + FORCED_AFTER)
+            })
+        );
 
         let mut foreign = well();
         for candidate in &mut foreign {
             candidate.spec.strategy = "x.io/y".into();
         }
         assert_eq!(wrongs(&foreign, &held_by("", 100)), [Wrong::Foreign("x.io/y".into())]);
+        // A later candidate may bring back the strategy that Kubernetes follows.
+        let both = [Wrong::NullHolder { foreign: true }, Wrong::Foreign("x.io/y".into())];
+        assert_eq!(wrongs(&foreign, &null), both);
 
         for (preferred, wrong) in [("gone", true), ("b", false), ("", false)] {
             let mut lease = held_by("a", 1);
@@ -817,11 +932,17 @@ mod tests {
 
         let tied = [candidate("a", "1.37.1", "1.37.0", 9), candidate("b", "1.37.1", "1.37.0", 9)];
         assert_eq!(wrongs(&tied, &held_by("a", 1)), [Wrong::Tie(vec!["a".into(), "b".into()])]);
-        assert_eq!(wrongs(&well(), &held_by("x", 1)), [Wrong::LeaderNoCandidate("x".into())]);
+        let mut stranger = held_by("x", 1);
+        let no_candidate = |coordinated| [Wrong::LeaderNoCandidate { leader: "x".into(), coordinated }];
+        assert_eq!(wrongs(&well(), &stranger), no_candidate(true));
+        stranger.spec.acquire_time = Some(MicroTime(ago(100)));
+        assert_eq!(wrongs(&well(), &stranger), no_candidate(false));
 
         assert_eq!(wrongs(&well(), &held_by("b", 34)), []);
         let since = Some(ago(21));
         assert_eq!(wrongs(&well(), &held_by("b", 36)), [Wrong::NobodyElected { since }]);
+        let stuck = Wrong::Stuck { holder: "a".into(), preferred: None, since };
+        assert_eq!(wrongs(&well(), &held_by("a", 36)), [stuck]);
         assert_eq!(wrongs(&well(), &held_by("", 20)), [], "released a moment ago");
         assert_eq!(wrongs(&well(), &held_by("", 21)), [Wrong::NobodyElected { since }]);
         assert_eq!(outlook(&well(), None).wrongs, [Wrong::NobodyElected { since: Some(ago(30)) }]);

@@ -5,6 +5,11 @@
 //! 'Not yet expired' therefore says nothing about being alive: an apiserver that died fifty minutes
 //! ago is still within its duration. The age of the last renewal, in renewals missed, does tell.
 //!
+//! A kube-apiserver writes `renewTime` by its own clock, and through itself, so that the times in
+//! `managedFields` are by that clock too: nothing on the lease tells a wrong clock from a late renewal. So
+//! from one look a renewal in the future says nothing, and one of a clock that is behind looks older than
+//! it is. Whoever watches sees the renewals arrive, and goes by that: see [`Renewal`].
+//!
 //! A graceful shutdown deletes the lease, and so does a start, before it creates a new one: what
 //! stays behind and grows old is a member that was killed, hangs, or lost its way to etcd.
 
@@ -32,6 +37,9 @@ const PEER_ADDRESS_ANNOTATION: &str = "kubernetes.io/peer-advertise-address";
 pub const RENEW_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
 /// Three renewals missed: something is wrong.
 pub const LATE_AFTER: SignedDuration = SignedDuration::from_secs(3 * RENEW_INTERVAL.as_secs());
+/// Renewed so far in the future: the clock of this kube-apiserver is ahead, and what its renewals say of
+/// being alive is worth nothing.
+pub const SKEWED_AFTER: SignedDuration = RENEW_INTERVAL;
 /// Six renewals missed: longer than a restart takes.
 pub const SILENT_AFTER: SignedDuration = SignedDuration::from_secs(6 * RENEW_INTERVAL.as_secs());
 
@@ -47,6 +55,8 @@ pub enum State {
     Silent,
     /// Silent for longer than the lease's own duration: about to be collected.
     Expired,
+    /// Its last renewal is in the future, by a clock that is ahead: whether it lives is seen by watching.
+    Skewed,
     /// The lease has no renewal time, which no kube-apiserver writes.
     Unknown,
 }
@@ -59,6 +69,7 @@ impl State {
             Self::Late => "late",
             Self::Silent => "silent",
             Self::Expired => "expired",
+            Self::Skewed => "skewed",
             Self::Unknown => "unknown",
         }
     }
@@ -86,6 +97,9 @@ pub struct Identity {
     /// The last renewal.
     #[serde(serialize_with = "as_the_api_writes_it")]
     pub renewed: Option<Timestamp>,
+    /// How long ago that was: as it was seen, or else by what the lease says.
+    #[serde(skip)]
+    pub age: Option<SignedDuration>,
     pub state: State,
     /// The part of the holder identity that is new at every start.
     pub holder_uuid: Option<String>,
@@ -98,8 +112,13 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Reads an identity lease; `None` for a lease of any other kind.
+    /// Reads an identity lease, by one look at it; `None` for a lease of any other kind.
     pub fn from_lease(lease: &Lease, now: ServerTime) -> Option<Self> {
+        Self::observed(lease, None, now)
+    }
+
+    /// Reads an identity lease whose renewals are watched.
+    pub fn observed(lease: &Lease, seen: Option<&Renewal>, now: ServerTime) -> Option<Self> {
         if !is_identity(lease) {
             return None;
         }
@@ -115,7 +134,8 @@ impl Identity {
             peer_address: meta.annotations.get(PEER_ADDRESS_ANNOTATION).cloned(),
             started: meta.creation_timestamp,
             renewed: lease.renewed(),
-            state: state(lease, now),
+            age: age(lease, seen, now),
+            state: state(lease, seen, now),
             holder_uuid: uuid,
             lease_name: meta.name.clone(),
             namespace: meta.namespace.clone(),
@@ -139,11 +159,42 @@ impl Identity {
     }
 }
 
+/// The last renewal of a lease that is watched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Renewal {
+    uid: String,
+    renewed: Option<Timestamp>,
+    /// Since when the lease has looked like this, as far as it was seen.
+    since: ServerTime,
+    /// How much later than `renewTime` says renewals are, by one that was seen to arrive: by so much the
+    /// clock of the kube-apiserver is behind. Whoever begins to watch does not know.
+    offset: Option<SignedDuration>,
+}
+
+impl Renewal {
+    /// What is seen at the first look. `just_made`: it was not there a moment ago.
+    pub fn first(lease: &Lease, just_made: bool, now: ServerTime) -> Self {
+        let renewed = lease.renewed();
+        let offset = renewed.filter(|_| just_made).map(|renewed| now.since(renewed));
+        Self { uid: lease.metadata.uid.clone(), renewed, since: now, offset }
+    }
+
+    /// Takes in the next look. `gap`: what was renewed meanwhile was not seen to arrive.
+    pub fn look(&mut self, lease: &Lease, gap: bool, now: ServerTime) {
+        if self.uid == lease.metadata.uid && self.renewed == lease.renewed() {
+            return;
+        }
+        let offset = self.offset.filter(|_| self.uid == lease.metadata.uid);
+        *self = Self::first(lease, !gap, now);
+        self.offset = self.offset.or(offset);
+    }
+}
+
 /// What happened to a kube-apiserver between two looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happened {
     Joined,
-    /// Its lease was deleted.
+    /// Its lease was deleted, or is not marked as one any more.
     Left,
     /// It is another process than before.
     Restarted,
@@ -191,11 +242,23 @@ pub fn is_identity(lease: &Lease) -> bool {
     label(LABEL) || (label(LABEL_BEFORE_1_26) && meta.name.starts_with(NAME_PREFIX_BEFORE_1_26))
 }
 
-fn state(lease: &Lease, now: ServerTime) -> State {
-    let Some(renewed) = lease.renewed() else {
+/// How long ago a lease was renewed, at least: negative for a renewal in the future.
+fn age(lease: &Lease, seen: Option<&Renewal>, now: ServerTime) -> Option<SignedDuration> {
+    let written = now.since(lease.renewed()?);
+    let Some(seen) = seen else { return Some(written) };
+    let unchanged = now.since(seen.since.0);
+    Some(match seen.offset {
+        Some(offset) => written.saturating_sub(offset).max(unchanged),
+        // For so long it was not renewed, whatever it says.
+        None if unchanged > LATE_AFTER => written.max(unchanged),
+        None => written,
+    })
+}
+
+fn state(lease: &Lease, seen: Option<&Renewal>, now: ServerTime) -> State {
+    let Some(age) = age(lease, seen, now) else {
         return State::Unknown;
     };
-    let age = now.since(renewed);
     let collectable = lease
         .spec
         .lease_duration_seconds
@@ -204,6 +267,7 @@ fn state(lease: &Lease, now: ServerTime) -> State {
         _ if collectable => State::Expired,
         age if age > SILENT_AFTER => State::Silent,
         age if age > LATE_AFTER => State::Late,
+        age if age < -SKEWED_AFTER => State::Skewed,
         _ => State::Alive,
     }
 }
@@ -234,7 +298,9 @@ mod tests {
     #[test]
     fn states_at_their_edges() {
         for (age, state) in [
-            (-7200.0, State::Alive), // the renewing apiserver's clock is ahead
+            (-7200.0, State::Skewed), // the renewing apiserver's clock is ahead
+            (-10.001, State::Skewed),
+            (-10.0, State::Alive),
             (-1.0, State::Alive),
             (0.0, State::Alive),
             (10.4, State::Alive),
@@ -247,15 +313,125 @@ mod tests {
             (3600.001, State::Expired),
             (1e9, State::Expired),
         ] {
-            assert_eq!(super::state(&lease(age), now()), state, "renewed {age} s ago");
+            assert_eq!(super::state(&lease(age), None, now()), state, "renewed {age} s ago");
         }
     }
 
     #[test]
     fn a_state_reads_the_same_in_tables_and_in_json() {
-        for state in [State::Alive, State::Late, State::Silent, State::Expired, State::Unknown] {
+        for state in [State::Alive, State::Late, State::Silent, State::Expired, State::Skewed, State::Unknown]
+        {
             assert_eq!(serde_json::to_value(state).unwrap(), state.to_string());
             assert_eq!(Happened::Became(state).word(), state.word());
+        }
+    }
+
+    /// A clock that is wrong by so many seconds, renewals by it at these times, and the states at others.
+    #[test]
+    fn whoever_watches_goes_by_the_renewals_that_arrive() {
+        let at = |seconds: f64| ServerTime(instant(seconds));
+        for (what, ahead, renewals, states) in [
+            (
+                "ahead, and alive",
+                7200.0,
+                &[-5.0, 5.0, 15.0, 25.0][..],
+                &[
+                    (0.0, State::Skewed),
+                    (4.9, State::Skewed),
+                    (5.0, State::Alive),
+                    (50.0, State::Alive),
+                    (55.1, State::Late),
+                    (85.1, State::Silent),
+                ][..],
+            ),
+            (
+                "ahead, and dead",
+                7200.0,
+                &[-5.0],
+                &[
+                    (0.0, State::Skewed),
+                    (30.0, State::Skewed),
+                    (30.1, State::Late),
+                    (60.1, State::Silent),
+                    (3700.0, State::Expired),
+                ],
+            ),
+            (
+                "behind, and alive",
+                -70.0,
+                &[-5.0, 5.0, 15.0, 25.0],
+                &[
+                    (0.0, State::Silent),
+                    (4.9, State::Silent),
+                    (5.0, State::Alive),
+                    (25.0, State::Alive),
+                    (55.1, State::Late),
+                ],
+            ),
+            (
+                "right, and alive",
+                0.0,
+                &[-5.0, 5.0],
+                &[(0.0, State::Alive), (5.0, State::Alive), (35.0, State::Alive), (35.1, State::Late)],
+            ),
+            ("right, and dead for long", 0.0, &[-4000.0], &[(0.0, State::Expired), (9.0, State::Expired)]),
+            // Late by the lease, before it is late by what was seen.
+            ("right, and just died", 0.0, &[-25.0], &[(0.0, State::Alive), (5.1, State::Late)]),
+        ] {
+            let mut times: Vec<f64> = states.iter().map(|(time, _)| *time).collect();
+            times.extend(renewals.iter().filter(|time| **time > 0.0));
+            times.sort_by(f64::total_cmp);
+            let mut seen: Option<Renewal> = None;
+            for time in times {
+                let last =
+                    renewals.iter().copied().filter(|renewal| *renewal <= time).fold(f64::MIN, f64::max);
+                let lease = lease(-(last + ahead));
+                match &mut seen {
+                    Some(seen) => seen.look(&lease, false, at(time)),
+                    None => seen = Some(Renewal::first(&lease, false, at(time))),
+                }
+                let state = super::state(&lease, seen.as_ref(), at(time));
+                for (_, expected) in states.iter().filter(|(of, _)| (of - time).abs() < 1e-9) {
+                    assert_eq!(state, *expected, "{what}, at {time}");
+                }
+            }
+        }
+        // What was not there before has just been made.
+        let new = lease(7200.0);
+        assert_eq!(super::state(&new, Some(&Renewal::first(&new, true, at(0.0))), at(1.0)), State::Alive);
+        // Another process of the same name.
+        let mut seen = Renewal::first(&new, false, at(0.0));
+        let mut other = new.clone();
+        other.metadata.uid = "2".into();
+        seen.look(&other, false, at(9.0));
+        assert_eq!(super::state(&other, Some(&seen), at(10.0)), State::Alive);
+    }
+
+    /// Renewed once while there was no connection, and then no more.
+    #[test]
+    fn what_was_renewed_in_a_gap_was_not_seen_to_arrive() {
+        let at = |seconds: f64| ServerTime(instant(seconds));
+        for (ahead, known, state) in [
+            (0.0, true, State::Silent),
+            (7200.0, true, State::Silent),
+            (-70.0, true, State::Silent),
+            (0.0, false, State::Silent),
+            (7200.0, false, State::Skewed),
+        ] {
+            let renewed = |time: f64| lease(-(time + ahead));
+            let mut seen = Renewal::first(&renewed(-5.0), false, at(0.0));
+            if known {
+                seen.look(&renewed(5.0), false, at(5.0));
+            }
+            seen.look(&renewed(15.0), true, at(300.0));
+            assert_eq!(super::state(&renewed(15.0), Some(&seen), at(300.0)), state, "{ahead} {known}");
+            // Its next renewal tells, and whether its clock was set meanwhile does not matter.
+            for clock in [ahead, 0.0, -70.0] {
+                let mut seen = seen.clone();
+                let next = lease(-(305.0 + clock));
+                seen.look(&next, false, at(305.0));
+                assert_eq!(super::state(&next, Some(&seen), at(306.0)), State::Alive, "{ahead} {clock}");
+            }
         }
     }
 
@@ -289,7 +465,7 @@ mod tests {
         for (age, state) in [(5.0, State::Alive), (60.0, State::Late), (60.001, State::Expired)] {
             let mut lease = lease(age);
             lease.spec.lease_duration_seconds = Some(1);
-            assert_eq!(super::state(&lease, now()), state, "renewed {age} s ago");
+            assert_eq!(super::state(&lease, None, now()), state, "renewed {age} s ago");
         }
     }
 
@@ -297,11 +473,11 @@ mod tests {
     fn missing_fields_are_not_taken_for_life() {
         let mut lease = lease(0.0);
         lease.spec.renew_time = None;
-        assert_eq!(super::state(&lease, now()), State::Unknown);
+        assert_eq!(super::state(&lease, None, now()), State::Unknown);
 
         let mut lease = self::lease(1e6);
         lease.spec.lease_duration_seconds = None;
-        assert_eq!(super::state(&lease, now()), State::Silent);
+        assert_eq!(super::state(&lease, None, now()), State::Silent);
     }
 
     #[test]
@@ -311,7 +487,7 @@ mod tests {
             lease.spec.renew_time = Some(MicroTime(time));
             lease.spec.lease_duration_seconds = Some(i32::MAX);
             for now in [Timestamp::MIN, Timestamp::MAX] {
-                super::state(&lease, ServerTime(now));
+                super::state(&lease, None, ServerTime(now));
             }
         }
     }

@@ -25,6 +25,12 @@ use super::{
 /// every 2 s until then.
 const LATE_AFTER_THIRDS: i32 = 2;
 
+/// So long after a lease ran out its holder may have ended an instant ago: a failover takes up to half a minute.
+const FAILOVER: SignedDuration = SignedDuration::from_secs(60);
+
+/// The letters of the random parts of names that Kubernetes gives.
+const RANDOM: &str = "bcdfghjklmnpqrstvwxz2456789";
+
 /// So many changes of hands within this time are more than bad luck.
 const FLAPPING: (usize, SignedDuration) = (3, SignedDuration::from_mins(10));
 
@@ -40,7 +46,7 @@ pub enum State {
     Expired,
     /// Nobody holds it.
     Released,
-    /// It has expired, and no pod and no node is called what its holder calls itself.
+    /// It expired over a minute ago, and no pod and no node is called what its holder calls itself.
     Ghost,
     /// It has a holder but does not say until when.
     Unknown,
@@ -56,6 +62,11 @@ impl State {
             Self::Ghost => "ghost",
             Self::Unknown => "unknown",
         }
+    }
+
+    /// Whether the lease has a leader whose time has not run out.
+    pub fn has_leader(self) -> bool {
+        matches!(self, Self::Healthy | Self::Late)
     }
 }
 
@@ -103,7 +114,7 @@ pub fn is_leader_election(lease: &Lease) -> bool {
 }
 
 /// Whose the holder of a lease is; a pod beside the lease rather than one elsewhere. A holder that
-/// does not call itself `<host>_<something>` cannot be told.
+/// does not call itself `<host>_<something>`, nor as a controller calls its pods, cannot be told.
 pub fn belongs(lease: &Lease, places: &impl Places) -> Belongs {
     let holder = lease.holder();
     let whole = host(holder);
@@ -111,10 +122,17 @@ pub fn belongs(lease: &Lease, places: &impl Places) -> Belongs {
     let first = whole.split('.').next().unwrap_or(whole);
     let found = [whole, first].map(|host| find(host, lease, places));
     match found {
-        [Belongs::Nobody, Belongs::Nobody] if whole == holder || whole.is_empty() => Belongs::Unseen,
+        [Belongs::Nobody, Belongs::Nobody] if whole.is_empty() => Belongs::Unseen,
+        [Belongs::Nobody, Belongs::Nobody] if whole == holder && !is_pod_name(holder) => Belongs::Unseen,
         [Belongs::Nobody, other] => other,
         [found, _] => found,
     }
+}
+
+/// Whether a name is one that a controller gave to a pod: it ends with five letters of theirs.
+fn is_pod_name(name: &str) -> bool {
+    let random = |part: &str| part.len() == 5 && part.chars().all(|c| RANDOM.contains(c));
+    name.rsplit_once('-').is_some_and(|(rest, end)| !rest.is_empty() && random(end))
 }
 
 fn find(host: &str, lease: &Lease, places: &impl Places) -> Belongs {
@@ -142,8 +160,10 @@ pub fn state(lease: &Lease, belongs: &Belongs, now: ServerTime) -> State {
     let (Some(renewed), Some(duration)) = (lease.renewed(), lease.duration()) else { return State::Unknown };
     let age = now.since(renewed);
     if age > duration {
-        // Who renews is somewhere, in this cluster or not. Who does not, and is nowhere, is gone.
-        if *belongs == Belongs::Nobody { State::Ghost } else { State::Expired }
+        // Who renews is somewhere, in this cluster or not: the hosts of a control plane need not be nodes. Who
+        // does not, and is nowhere, is gone; but not before somebody else had the time to follow.
+        let gone = *belongs == Belongs::Nobody && age - duration > FAILOVER;
+        if gone { State::Ghost } else { State::Expired }
     } else if age * 3 > duration * LATE_AFTER_THIRDS {
         State::Late
     } else {
@@ -245,15 +265,23 @@ mod tests {
             // Renewed by somebody who is not in the cluster.
             (Some("laptop_58b1"), Some(1), Belongs::Nobody, State::Healthy),
             (Some("laptop_58b1"), Some(11), Belongs::Nobody, State::Late),
-            (Some("cp-9_58b1"), Some(16), Belongs::Nobody, State::Ghost),
+            (Some("cp-9_58b1"), Some(75), Belongs::Nobody, State::Expired), // a failover, where hosts are no nodes
+            (Some("cp-9_58b1"), Some(76), Belongs::Nobody, State::Ghost),
             // Named like a pod: of another cluster, of a hosted control plane, or of none any more.
             (Some("web-7d4b9c8f6d-zzzzz_1"), Some(1), Belongs::Nobody, State::Healthy),
-            (Some("web-7d4b9c8f6d-zzzzz_1"), Some(16), Belongs::Nobody, State::Ghost),
+            (Some("web-7d4b9c8f6d-zzzzz_1"), Some(16), Belongs::Nobody, State::Expired),
+            (Some("web-7d4b9c8f6d-zzzzz_1"), Some(90), Belongs::Nobody, State::Ghost),
+            // The plain name of a pod.
+            (Some("web-7d4b9c8f6d-x2x5z"), Some(90), pod("apps", POD), State::Expired),
+            (Some("web-7d4b9c8f6d-zzzzz"), Some(90), Belongs::Nobody, State::Ghost),
+            (Some("agent-zzzzz"), Some(90), Belongs::Nobody, State::Ghost),
+            (Some("some-words"), Some(90), Belongs::Unseen, State::Expired),
+            (Some("zzzzz"), Some(90), Belongs::Unseen, State::Expired),
             (Some("cp-1.example.com_58b1"), Some(16), Belongs::Node("cp-1".into()), State::Expired),
             // Nothing says that these are names of hosts.
-            (Some("1700000000000-8081-ebs-csi-aws-com"), Some(16), Belongs::Unseen, State::Expired),
-            (Some("apps/web-0"), Some(16), Belongs::Unseen, State::Expired),
-            (Some("_"), Some(16), Belongs::Unseen, State::Expired),
+            (Some("1700000000000-8081-ebs-csi-aws-com"), Some(90), Belongs::Unseen, State::Expired),
+            (Some("apps/web-0"), Some(90), Belongs::Unseen, State::Expired),
+            (Some("_"), Some(90), Belongs::Unseen, State::Expired),
             (Some(""), Some(1), Belongs::Unseen, State::Released),
             (None, None, Belongs::Unseen, State::Released),
             (Some("cp-1_1"), None, Belongs::Node("cp-1".into()), State::Unknown),
@@ -274,6 +302,8 @@ mod tests {
         for state in [Healthy, Late, Expired, Released, Ghost, Unknown] {
             assert_eq!(serde_json::to_value(state).unwrap(), state.to_string());
         }
+        let led = [Healthy, Late, Expired, Released, Ghost, Unknown].map(State::has_leader);
+        assert_eq!(led, [true, true, false, false, false, false]);
         let pod = Belongs::Pod { namespace: "apps".into(), name: "web-0".into() };
         let words = [pod, Belongs::Node("cp-1".into()), Belongs::Nobody].map(|belongs| belongs.to_string());
         assert_eq!(words, ["pod/apps/web-0", "node/cp-1", ""]);

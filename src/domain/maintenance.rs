@@ -9,7 +9,7 @@
 //! is refused by the API, and a null holder is nothing that every kube-apiserver survives.
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::coordination::v1::LeaseSpec;
+use k8s_openapi::{api::coordination::v1::LeaseSpec, apimachinery::pkg::apis::meta::v1::MicroTime};
 
 use super::{
     holder::{self, Who},
@@ -24,6 +24,8 @@ pub const MEDIK8S_NAMESPACE: &str = "medik8s-leases";
 pub const REASON: &str = "kubectl-lease.dev/reason";
 /// When a write that may still have been on its way was superseded by a newer version.
 pub const SUPERSEDED: &str = "kubectl-lease.dev/superseded";
+/// The `acquireTime` of the lease of the same holder that a process has adopted and will put back.
+pub const ADOPTED: &str = "kubectl-lease.dev/adopted-acquire-time";
 
 /// Allowed for clocks that differ.
 pub const GRACE: SignedDuration = SignedDuration::from_secs(3);
@@ -91,6 +93,25 @@ pub fn is_same_term(one: &Lease, other: &Lease) -> bool {
         && one.spec.holder_identity == other.spec.holder_identity
         && one.spec.lease_transitions.unwrap_or(0) == other.spec.lease_transitions.unwrap_or(0)
         && one.spec.acquire_time == other.spec.acquire_time
+}
+
+/// Whether two looks at a lease show what one and the same command acquired, also if a process has held it in
+/// between and put it back, which counts two changes of hands.
+pub fn is_same_acquisition(one: &Lease, other: &Lease) -> bool {
+    one.metadata.uid == other.metadata.uid
+        && one.spec.holder_identity == other.spec.holder_identity
+        && one.spec.acquire_time == other.spec.acquire_time
+}
+
+/// The lease that a process has adopted, as it will put it back: the same holder without the process's own
+/// suffix, acquired when it was. `None` if it has adopted none.
+pub fn adopted(lease: &Lease) -> Option<Lease> {
+    let (holder, _) = lease.holder().rsplit_once('#')?;
+    let acquired: Timestamp = lease.metadata.annotations.get(ADOPTED)?.parse().ok()?;
+    let mut adopted = lease.clone();
+    adopted.spec.holder_identity = Some(holder.to_owned());
+    adopted.spec.acquire_time = Some(MicroTime(acquired));
+    Some(adopted)
 }
 
 /// Whether a lease looks forgotten: expired without a release, held for over an hour without a
@@ -222,6 +243,25 @@ impl Record {
         Self { transitions, ..self.clone() }
     }
 
+    /// The fields of a lease.
+    pub fn spec(&self) -> LeaseSpec {
+        LeaseSpec {
+            holder_identity: Some(self.holder.clone()),
+            lease_duration_seconds: Some(self.seconds),
+            acquire_time: Some(MicroTime(self.acquired)),
+            renew_time: Some(MicroTime(self.renewed)),
+            lease_transitions: Some(self.transitions),
+            ..LeaseSpec::default()
+        }
+    }
+
+    /// Whether a lease is what this record acquired or renewed, also if a process has adopted it and put it
+    /// back, which counts two changes of hands.
+    pub fn is_acquisition_of(&self, spec: &LeaseSpec) -> bool {
+        spec.holder_identity.as_deref() == Some(&self.holder)
+            && spec.acquire_time.as_ref().is_some_and(|time| time.0 == self.acquired)
+    }
+
     /// Whether this record was the last that was written to a lease. Its duration may have been
     /// changed since by who renewed nothing.
     pub fn is_in(&self, spec: &LeaseSpec) -> bool {
@@ -230,9 +270,7 @@ impl Record {
 
     /// Whether a lease is in the term that this record began or renewed, whoever renewed it last.
     pub fn is_term_of(&self, spec: &LeaseSpec) -> bool {
-        spec.holder_identity.as_deref() == Some(&self.holder)
-            && spec.acquire_time.as_ref().is_some_and(|time| time.0 == self.acquired)
-            && spec.lease_transitions.unwrap_or(0) == self.transitions
+        self.is_acquisition_of(spec) && spec.lease_transitions.unwrap_or(0) == self.transitions
     }
 }
 
@@ -244,7 +282,6 @@ fn micros(time: Timestamp) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
     use proptest::prelude::*;
 
     fn at(seconds: f64) -> Timestamp {

@@ -55,6 +55,17 @@ pub struct Taint {
     pub time_added: Option<Timestamp>,
 }
 
+/// When a node was declared to be out of service, as its taint tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declared {
+    /// Since it was last heard of.
+    Since,
+    /// Before that: the machine came back, and the taint was forgotten.
+    Before,
+    /// The taint has no `timeAdded`, as `kubectl taint` writes it.
+    Undated,
+}
+
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct NodeStatus {
@@ -116,18 +127,32 @@ impl Node {
         self.spec.taints.iter().any(|taint| taint.key == OUT_OF_SERVICE)
     }
 
-    /// Whether the machine was declared to be off since it was last heard of. A taint that does not say
-    /// when it was set, or from before a sign of life, tells of an earlier time: the machine may have
-    /// come back, and the taint been forgotten.
-    pub fn is_fenced(&self, lease: Option<&Lease>) -> bool {
-        let taints = self.spec.taints.iter().filter(|taint| taint.key == OUT_OF_SERVICE);
+    /// When its machine was declared to be off; `None` if it is in service.
+    pub fn declared(&self, lease: Option<&Lease>) -> Option<Declared> {
         let heard = self.heartbeat(lease);
         // The node controller's own clock: that it gave the node up after the taint shows that it had
         // heard of it again.
         let given_up = self.ready().and_then(|ready| ready.last_transition_time);
         let holds =
             |added: Timestamp| heard.is_none_or(|at| at <= added) && given_up.is_none_or(|at| at <= added);
-        taints.filter_map(|taint| taint.time_added).any(holds)
+        let taints = self.spec.taints.iter().filter(|taint| taint.key == OUT_OF_SERVICE);
+        let each = taints.map(|taint| match taint.time_added {
+            Some(added) if holds(added) => Declared::Since,
+            Some(_) => Declared::Before,
+            None => Declared::Undated,
+        });
+        // Of several, the one that holds; and the one that may hold before the one that does not.
+        each.min_by_key(|declared| match declared {
+            Declared::Since => 0,
+            Declared::Undated => 1,
+            Declared::Before => 2,
+        })
+    }
+
+    /// Whether the machine was declared to be off since it was last heard of. A taint that does not say
+    /// when it was set is not believed: it may be from an earlier outage.
+    pub fn is_fenced(&self, lease: Option<&Lease>) -> bool {
+        self.declared(lease) == Some(Declared::Since)
     }
 
     /// Whether its kubelet says that it is not ready.

@@ -4,7 +4,7 @@
 //! what the rules need and no more.
 
 use jiff::{SignedDuration, Timestamp};
-use serde::{Deserialize, de::IgnoredAny};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 
 use super::{
     lease::Owner,
@@ -67,15 +67,39 @@ pub struct PodSpec {
     ephemeral_containers: Vec<Container>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default)]
-struct Toleration {
+pub struct Toleration {
+    #[serde(skip_serializing_if = "String::is_empty")]
     key: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
     operator: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
     value: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
     effect: String,
-    #[serde(rename = "tolerationSeconds")]
+    #[serde(rename = "tolerationSeconds", skip_serializing_if = "Option::is_none")]
     seconds: Option<i64>,
+}
+
+impl Toleration {
+    fn matches(&self, taint: &Taint) -> bool {
+        let Self { key, operator, value, effect, .. } = self;
+        let matches = match operator.as_str() {
+            "Exists" => true,
+            // What cannot be judged is taken not to match: more is announced than goes.
+            "" | "Equal" => !key.is_empty() && *value == taint.value,
+            _ => false,
+        };
+        matches && (key.is_empty() || *key == taint.key) && (effect.is_empty() || *effect == taint.effect)
+    }
+}
+
+/// Whether a pod with these tolerations stays on a node with this taint. Of several that match, the taint
+/// eviction controller goes by the first.
+fn tolerate(tolerations: &[Toleration], taint: &Taint) -> bool {
+    let first = tolerations.iter().find(|toleration| toleration.matches(taint));
+    first.is_some_and(|toleration| toleration.seconds.is_none())
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -237,6 +261,11 @@ struct ContainerState {
     terminated: Present,
 }
 
+/// A grace period, or Kubernetes' default.
+pub fn grace_of(seconds: Option<i64>) -> SignedDuration {
+    SignedDuration::from_secs(seconds.unwrap_or(30))
+}
+
 impl Pod {
     /// `namespace/name`.
     pub fn full_name(&self) -> String {
@@ -330,28 +359,29 @@ impl Pod {
 
     /// Whether it stays on a node with this taint, whose effect is to end what does not tolerate it.
     pub fn tolerates(&self, taint: &Taint) -> bool {
-        self.spec.tolerations.iter().any(|Toleration { key, operator, value, effect, seconds }| {
-            let matches = match operator.as_str() {
-                "Exists" => true,
-                // What cannot be judged is taken not to match: more is announced than goes.
-                "" | "Equal" => !key.is_empty() && *value == taint.value,
-                _ => false,
-            };
-            matches
-                && (key.is_empty() || *key == taint.key)
-                && (effect.is_empty() || *effect == taint.effect)
-                && seconds.is_none()
-        })
+        tolerate(&self.spec.tolerations, taint)
+    }
+
+    /// Its tolerations, changed so that it stays on a node with these taints for good. The API takes no
+    /// toleration off a pod, but lets its tolerationSeconds be changed, and others be added.
+    pub fn tolerations_with(&self, taints: &[Taint]) -> Vec<Toleration> {
+        let mut all = self.spec.tolerations.clone();
+        for taint in taints {
+            let of_it =
+                |toleration: &&mut Toleration| toleration.key == taint.key && toleration.matches(taint);
+            all.iter_mut().filter(of_it).for_each(|toleration| toleration.seconds = None);
+            if !tolerate(&all, taint) {
+                let (key, effect) = (taint.key.clone(), taint.effect.clone());
+                all.insert(0, Toleration { key, operator: "Exists".into(), effect, ..Toleration::default() });
+            }
+        }
+        all
     }
 
     /// The grace that its deletion has, or would have.
     pub fn grace(&self) -> SignedDuration {
-        let seconds = self
-            .metadata
-            .deletion_grace_period_seconds
-            .or(self.spec.termination_grace_period_seconds)
-            .unwrap_or(30);
-        SignedDuration::from_secs(seconds)
+        let begun = self.metadata.deletion_grace_period_seconds;
+        grace_of(begun.or(self.spec.termination_grace_period_seconds))
     }
 
     /// The grace to ask for where its own would not be one: with none, the API removes the object at once,
@@ -393,6 +423,45 @@ mod tests {
 
     fn at(seconds: i64) -> ServerTime {
         ServerTime(Timestamp::from_second(1_000_000 + seconds).unwrap())
+    }
+
+    /// The first that matches counts, and nothing that was there is taken off.
+    #[test]
+    fn tolerations_that_keep_a_pod_on_a_lost_node() {
+        let of = |key: &str, seconds: Option<i64>| {
+            let mut toleration = json!({ "key": key, "operator": "Exists", "effect": "NoExecute" });
+            if let Some(seconds) = seconds {
+                toleration["tolerationSeconds"] = seconds.into();
+            }
+            toleration
+        };
+        let taint = |key: &str| Taint { key: key.into(), effect: "NoExecute".into(), ..Taint::default() };
+        let all = json!({ "operator": "Exists" });
+        let all_for_now = json!({ "operator": "Exists", "tolerationSeconds": 9 });
+        let other = json!({ "key": "b", "value": "x", "effect": "NoSchedule" });
+        for (before, stays, after) in [
+            (json!([]), false, json!([of("a", None)])),
+            (json!([of("a", Some(300))]), false, json!([of("a", None)])),
+            (json!([of("a", Some(0)), other]), false, json!([of("a", None), other])),
+            (json!([of("a", None)]), true, json!([of("a", None)])),
+            (json!([all]), true, json!([all])),
+            // Of all taints it is not changed.
+            (json!([all_for_now]), false, json!([of("a", None), all_for_now])),
+            (json!([of("a", Some(3)), all]), false, json!([of("a", None), all])),
+            (json!([all, of("a", Some(3))]), true, json!([all, of("a", None)])),
+            (json!([all_for_now, of("a", None)]), false, json!([of("a", None), all_for_now, of("a", None)])),
+            (
+                json!([{ "key": "a", "value": "other", "effect": "NoExecute" }]),
+                false,
+                json!([of("a", None), { "key": "a", "value": "other", "effect": "NoExecute" }]),
+            ),
+        ] {
+            let mut pod = pod(json!({ "spec": { "tolerations": before } }));
+            assert_eq!(pod.tolerates(&taint("a")), stays, "{before}");
+            pod.spec.tolerations = pod.tolerations_with(&[taint("a")]);
+            assert_eq!(serde_json::to_value(&pod.spec.tolerations).unwrap(), after, "{before}");
+            assert!(pod.tolerates(&taint("a")), "{before}");
+        }
     }
 
     #[test]

@@ -97,6 +97,34 @@ pub fn pin(value: i32, original: &str) -> Option<String> {
     Some(format!("0.0.{rank}-{major}.{minor}.{patch}.{end}"))
 }
 
+/// Why no pin makes a candidate the first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unpinnable {
+    /// Its emulation version cannot be read.
+    Unreadable,
+    /// Its binary version comes before the pin, which the API refuses.
+    TooOld,
+    /// This other one, which has no priority, comes before the pin.
+    Behind(String),
+}
+
+/// Whether a pin cannot do for a candidate what a priority would, among these. Versions from 0.0.0 to 0.0.x come
+/// before every pin.
+pub fn unpinnable(candidate: &Candidate, value: i32, others: &[&Candidate]) -> Option<Unpinnable> {
+    let pin = pin(value, &true_emulation_version(candidate));
+    let Some(pin) = pin.and_then(|pin| Version::parse(&pin)) else { return Some(Unpinnable::Unreadable) };
+    if Version::parse(&candidate.spec.binary_version).is_some_and(|binary| binary < pin) {
+        return Some(Unpinnable::TooOld);
+    }
+    let ahead = |other: &&&Candidate| {
+        let version = Version::parse(&other.spec.emulation_version);
+        other.name() != candidate.name()
+            && unpinned(&other.spec.emulation_version).is_none()
+            && version.is_some_and(|version| version < pin)
+    };
+    others.iter().find(ahead).map(|other| Unpinnable::Behind(other.name().to_owned()))
+}
+
 /// The priority and the version that an emulation version stands for, if it is a pin.
 fn unpinned(version: &str) -> Option<(i32, String)> {
     let version = Version::parse(version)?;
@@ -213,6 +241,30 @@ mod tests {
             native.spec.priority = field;
             assert_eq!(Priority::of(&native).map(|priority| priority.value), priority);
             assert_eq!(is_marked(&native), marked, "{field:?}");
+        }
+    }
+
+    #[test]
+    fn versions_below_every_pin_are_recognised() {
+        let with = |name: &str, binary: &str, emulation: &str| {
+            let mut it = candidate(emulation);
+            name.clone_into(&mut it.metadata.name);
+            binary.clone_into(&mut it.spec.binary_version);
+            it
+        };
+        let well = with("well", "1.37.1", "1.37.0");
+        let pinned = imagine(&with("pinned", "1.37.1", "1.37.0"), Some(i32::MAX), How::Pinned);
+        for (one, other, wanted) in [
+            (&well, &pinned, None),
+            (&pinned, &well, None),
+            (&with("odd", "1.37.1", "one"), &well, Some(Unpinnable::Unreadable)),
+            (&with("old", "0.0.5", "0.0.5"), &well, Some(Unpinnable::TooOld)),
+            (&well, &with("old", "0.0.5", "0.0.5"), Some(Unpinnable::Behind("old".into()))),
+            (&well, &with("zero", "0.1.0", "0.1.0"), None),
+            (&with("zero", "0.1.0", "0.1.0"), &well, None),
+            (&well, &with("odd", "1.37.1", "one"), None),
+        ] {
+            assert_eq!(unpinnable(one, 100, &[one, other]), wanted, "{} {}", one.name(), other.name());
         }
     }
 

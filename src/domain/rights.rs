@@ -72,6 +72,8 @@ const ROWS: &[Row] = &[
     ("set-priority", &["get", "list", "watch", "patch"], CANDIDATES, Place::Asked, Purpose::All),
     ("set-priority", &["list"], LEASES, Place::Asked, Purpose::All),
     ("set-priority", &["watch"], LEASES, Place::Asked, WAIT),
+    ("set-priority", &["patch"], LEASES, Place::Asked, Purpose::Only("repair")),
+    ("set-priority", &["delete"], CANDIDATES, Place::Asked, Purpose::Only("prune")),
     ("leaders", &["list"], LEASES, Place::Asked, Purpose::All),
     ("leaders", &["watch"], LEASES, Place::Asked, WATCH),
     ("leaders", &["list", "watch"], PODS, Place::Cluster, WHOSE),

@@ -9,7 +9,10 @@
 
 use serde::Serialize;
 
-use super::{node::Contact, workload::Successor};
+use super::{
+    node::{Contact, Declared},
+    workload::Successor,
+};
 
 /// How bad it can get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -79,7 +82,7 @@ pub struct Facts {
     pub no_majority: Option<bool>,
     /// Its node has the out-of-service taint, whether or not that still holds: pod GC deletes by force
     /// what is Terminating there if the node is not ready.
-    pub out_of_service: bool,
+    pub out_of_service: Option<Declared>,
 }
 
 impl Facts {
@@ -185,7 +188,7 @@ mod tests {
             leads: Some(false),
             no_budget: Some(false),
             no_majority: Some(false),
-            out_of_service: false,
+            out_of_service: None,
         }
     }
 

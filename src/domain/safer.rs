@@ -6,12 +6,14 @@
 
 use jiff::SignedDuration;
 use serde::Serialize;
+use serde_json::json;
 
 use super::{
     duration::age,
-    node::{Contact, HEARTBEAT_IS_OLD},
+    node::{Contact, Declared, HEARTBEAT_IS_OLD, Taint},
     pod::Pod,
     risk::{Deletion, Facts},
+    stopped::{self, wait_for, wait_until_all_gone},
     time::ServerTime,
     workload::{Ownership, Successor, Why},
 };
@@ -98,38 +100,14 @@ fn wait_until_gone(pod: &Pod, left: SignedDuration) -> String {
     format!("kubectl wait --for=delete pod/{} {}", located(pod), wait_for(left))
 }
 
-/// The kubelet needs some time after the grace, and pod GC looks every 20 seconds.
-fn wait_for(left: SignedDuration) -> String {
-    format!("--timeout={}s", left.max(SignedDuration::ZERO).as_secs() + 120)
-}
-
-/// Waits for the end of all pods of a controller that was told to end them. Those that have ended before
-/// are not deleted then.
-fn wait_until_all_gone(pod: &Pod, selector: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "=,._/-".contains(c);
-    let quoted = if selector.chars().all(plain) { selector.to_owned() } else { format!("'{selector}'") };
-    let phases = "status.phase!=Failed,status.phase!=Succeeded";
-    format!(
-        "kubectl wait --for=delete pod -l {quoted} --field-selector={phases} -n {} {}",
-        pod.metadata.namespace,
-        wait_for(pod.grace())
-    )
-}
-
-/// What tells a controller, as `Kind/name`, to run so many.
-fn told_to_run(controller: &str, namespace: &str, replicas: &str) -> String {
-    let at = controller.to_lowercase();
-    if controller.starts_with("Job/") {
-        let suspend = replicas == "0";
-        return format!(r#"kubectl patch {at} -n {namespace} -p '{{"spec":{{"suspend":{suspend}}}}}'"#);
-    }
-    format!("kubectl scale {at} -n {namespace} --replicas={replicas}")
-}
-
-/// What brings a controller back that was told to run none.
+/// What brings a controller back that was told to run none, in words.
 pub fn brought_back(pod: &Pod, ownership: &Ownership) -> Option<String> {
     let controller = ownership.controller.as_deref().filter(|_| ownership.is_stopped())?;
-    Some(told_to_run(controller, &pod.metadata.namespace, "N"))
+    let namespace = &pod.metadata.namespace;
+    Some(match ownership.before {
+        Some(before) => stopped::bring_back(controller, namespace, before),
+        None => stopped::bring_back_unmarked(controller, namespace),
+    })
 }
 
 /// The ways there are.
@@ -166,7 +144,7 @@ pub fn ways(
     }
     ways.extend(match facts.contact {
         // Whatever is heard of it: pod GC will not wait.
-        _ if facts.nodeless => on_a_missing_node(pod, facts),
+        _ if facts.nodeless => on_a_missing_node(pod, facts, ownership),
         Some(Contact::Heard) => on_a_living_node(pod, facts, ownership, eviction, now),
         Some(Contact::Back) => {
             let what =
@@ -185,9 +163,11 @@ pub fn ways(
         Some(Contact::Fenced) => vec![Way::delete(pod, "delete it as usual: pod GC completes it")],
         Some(Contact::Late) => {
             let what = "wait until it is known whether the node is gone, a minute at most";
-            vec![Way::by_hand(what, Some(format!("kubectl lease partitions {node} -w")))]
+            let wait = Way::by_hand(what, Some(format!("kubectl lease partitions {node} -w")));
+            // The control plane may act as soon as that is known.
+            before_it_is_evicted(pod, facts, ownership).chain([wait]).collect()
         }
-        None if facts.out_of_service => vec![Way::by_hand(
+        None if facts.out_of_service.is_some() => vec![Way::by_hand(
             format!(
                 "find out whether {node} is alive: if it is, its out-of-service taint goes first, for pod GC deletes by \
                  force what is Terminating there"
@@ -213,7 +193,9 @@ fn on_a_living_node(
 ) -> Vec<Way> {
     let (node, uid) = (&pod.spec.node_name, &pod.metadata.uid);
     match facts.deletion {
-        Deletion::NotBegun if facts.is_doubled_by_deletion() => vec![ended_by_its_controller(pod, ownership)],
+        Deletion::NotBegun if facts.is_doubled_by_deletion() => {
+            vec![ended_by_its_controller(pod, facts, ownership)]
+        }
         Deletion::NotBegun => asked_to_go(pod, facts, ownership, eviction),
         Deletion::Begun => {
             let left = left(pod, now);
@@ -236,50 +218,201 @@ fn on_a_living_node(
     }
 }
 
+/// The pods of a controller that can be told to run none, and how many it runs. Only what was read is known
+/// to be told so and to be brought back as it was.
+fn can_be_stopped(ownership: &Ownership) -> Option<(&str, i64)> {
+    let wanted = ownership.replicas?.wanted;
+    (wanted > 0).then_some((ownership.selector.as_deref()?, wanted))
+}
+
+/// The taints by which the control plane evicts from a node that is silent, and from one that is not ready.
+fn eviction_taints() -> [Taint; 2] {
+    ["unreachable", "not-ready"].map(|of| Taint {
+        key: format!("node.kubernetes.io/{of}"),
+        effect: "NoExecute".into(),
+        ..Taint::default()
+    })
+}
+
+/// Whether the control plane evicts it from its node, which is lost or may be, without asking the machine.
+fn is_to_be_evicted(pod: &Pod, facts: &Facts) -> bool {
+    let [unreachable, not_ready] = eviction_taints();
+    let taints = match facts.contact {
+        // One that is created again is tainted as any that is silent, as soon as that is noticed.
+        _ if facts.nodeless => vec![unreachable, not_ready],
+        Some(Contact::Late) => vec![unreachable, not_ready],
+        Some(Contact::Silent) => vec![unreachable],
+        Some(Contact::NotReady) => vec![not_ready],
+        _ => return false,
+    };
+    facts.deletion == Deletion::NotBegun && !taints.iter().all(|taint| pod.tolerates(taint))
+}
+
+/// Whether the next one may be started beside it once it is Terminating, by whatever ends it where nothing is
+/// known to end its containers: also where several use the same storage already, for these are on one node.
+fn is_doubled_where_it_does_not_end(facts: &Facts, ownership: &Ownership) -> bool {
+    let unknown = matches!(ownership.why, Why::UnknownKind | Why::Unseen);
+    facts.must_be_one()
+        && match facts.successor {
+            Successor::Early => true,
+            Successor::WhenGone => unknown,
+            Successor::Never => false,
+        }
+}
+
+/// Whether an eviction has the next one started beside it: its controller does not wait for its end, or the
+/// object goes before that, or what its controller does is not known.
+fn is_doubled_by_eviction(pod: &Pod, facts: &Facts, ownership: &Ownership) -> bool {
+    let before_its_end =
+        facts.must_be_one() && facts.successor == Successor::WhenGone && pod.least_grace().is_some();
+    before_its_end || is_doubled_where_it_does_not_end(facts, ownership)
+}
+
+/// A pod that is not evicted is neither replaced, nor ended when its node is back: nothing else has to be
+/// stopped for that. The UID keeps the change from the next pod of the same name.
+fn kept_from_being_evicted(pod: &Pod, facts: &Facts, ownership: &Ownership) -> Option<Way> {
+    let is_lost = facts.successor == Successor::Never;
+    if !is_to_be_evicted(pod, facts) || !(is_lost || is_doubled_by_eviction(pod, facts, ownership)) {
+        return None;
+    }
+    let node = &pod.spec.node_name;
+    let when = if facts.nodeless {
+        format!("by default 5 minutes after the new node object of {node} is found unreachable")
+    } else {
+        format!("by default 5 minutes after {node} was lost")
+    };
+    let then = if is_lost {
+        format!("its kubelet ends it when {node} is back, and nothing starts another")
+    } else {
+        let controller = ownership.controller.as_deref().unwrap_or("its controller");
+        format!("{controller} may start the next one beside it")
+    };
+    let replaced = if is_lost { "" } else { "; have it replaced in order when the node is well again" };
+    let what = format!(
+        "keep the pod from being evicted, first: else the control plane evicts the pod, {when}, and {then}; this changes \
+         nothing but its tolerations, for as long as this pod exists{replaced}"
+    );
+    let change = json!({
+        "metadata": { "uid": pod.metadata.uid },
+        "spec": { "tolerations": pod.tolerations_with(&eviction_taints()) },
+    });
+    Some(Way::by_hand(what, Some(format!("kubectl patch pod {} --type=merge -p '{change}'", located(pod)))))
+}
+
+/// What has to be done before the control plane evicts from a node that is lost, or may be.
+fn before_it_is_evicted(
+    pod: &Pod,
+    facts: &Facts,
+    ownership: &Ownership,
+) -> impl Iterator<Item = Way> + use<> {
+    [taken_into_service(pod, facts), kept_from_being_evicted(pod, facts, ownership)].into_iter().flatten()
+}
+
+/// Pod GC deletes by force what is Terminating on a node that has the taint and is not ready: also where the
+/// taint is from an earlier outage, and the machine may run.
+fn taken_into_service(pod: &Pod, facts: &Facts) -> Option<Way> {
+    let node = &pod.spec.node_name;
+    let is_lost = matches!(facts.contact, Some(Contact::Silent | Contact::Late));
+    if !is_lost || !facts.is_guarded() || facts.successor == Successor::Never {
+        return None;
+    }
+    let by_force = "pod GC deletes by force what is Terminating there, or is evicted";
+    let undo = format!("kubectl lease fence {node} --undo");
+    let (what, command) = match facts.out_of_service? {
+        Declared::Since => return None,
+        // Without --confirm only such a taint is taken off, and not a fence that was declared meanwhile.
+        Declared::Before => (
+            format!(
+                "take the out-of-service taint off {node}, before anything else: it is from before {node} was last heard \
+                 of, and {by_force}"
+            ),
+            undo,
+        ),
+        Declared::Undated => (
+            format!(
+                "unless the machine of {node} is known to be off, take the out-of-service taint off {node}, before \
+                 anything else: the taint does not tell when it was set, and {by_force}"
+            ),
+            format!("{undo} --confirm"),
+        ),
+    };
+    Some(Way::by_hand(what, Some(command)))
+}
+
 /// However the pod is deleted, its controller starts the next one beside it. What makes the controller
 /// itself end it does not.
-fn ended_by_its_controller(pod: &Pod, ownership: &Ownership) -> Way {
+fn ended_by_its_controller(pod: &Pod, facts: &Facts, ownership: &Ownership) -> Way {
     let controller = ownership.controller.as_deref().unwrap_or("its controller");
     let (at, namespace) = (controller.to_lowercase(), &pod.metadata.namespace);
-    let at_once = pod.least_grace().is_some();
-    if ownership.why == Why::Recreate && !at_once {
+    let outage = outage_until_all_have_ended(pod, facts, ownership);
+    if is_restarted(pod, ownership) {
         return Way::by_hand(
-            "restart its Deployment, which ends all its pods before it starts others",
+            format!(
+                "{outage}restart its Deployment, which ends all its pods before it starts others, also \
+                 those that are Terminating on nodes that are lost"
+            ),
             Some(format!("kubectl rollout restart {at} -n {namespace}")),
         );
     }
-    // Only what was read is known to be told so and to be brought back as it was.
-    let told = match (&ownership.selector, ownership.replicas) {
-        (Some(selector), Some(replicas)) if replicas.wanted > 0 => Some((selector, replicas.wanted)),
-        _ => None,
-    };
-    let Some((selector, wanted)) = told else {
+    let Some((selector, wanted)) = can_be_stopped(ownership) else {
         let what = format!(
             "find out whether two of it may run at once: {controller} may start the next one before this one has ended"
         );
         return Way::by_hand(what, Some(format!("kubectl get {at} -n {namespace} -o yaml")));
     };
-    let to = |replicas: i64| told_to_run(controller, namespace, &replicas.to_string());
-    let (end, back) = (to(0), to(wanted));
-    let (stop, resume, stays) = if controller.starts_with("Job/") {
-        (format!("suspend {controller}, which ends all its pods"), "resume it", "it stays suspended")
+    let end = stopped::stop(controller, namespace, wanted);
+    let (stop, resume, stays, sets) = if controller.starts_with("Job/") {
+        (format!("suspend {controller}"), "resume it", "it stays suspended", "resumes it")
     } else {
-        (format!("scale {controller} to 0"), "scale it back", "it stays at 0")
+        (format!("scale {controller} to 0"), "scale it back", "it stays at 0", "sets its replicas")
     };
-    if at_once {
+    let others = match &ownership.managed_by {
+        Some(above) => format!("stop {above} first, which owns it, and whatever else {sets}"),
+        None => format!("whatever else {sets}, such as GitOps or an operator, has to be stopped first"),
+    };
+    if pod.least_grace().is_some() {
         let (node, uid) = (&pod.spec.node_name, &pod.metadata.uid);
         let what = format!(
-            "{stop}; with a terminationGracePeriodSeconds of 0 the objects go before the containers have ended: make \
-             sure on {node}, and wherever else its pods ran, that they have ended ('crictl ps --label \
-             io.kubernetes.pod.uid={uid}' shows none), and only then {resume}: {back}"
+            "{outage}{stop}, which ends all its pods ({others}); with a terminationGracePeriodSeconds of 0 the objects go \
+             before the containers have ended: make sure on {node}, and wherever else its pods ran, that they have ended \
+             ('crictl ps --label io.kubernetes.pod.uid={uid}' shows none; where that cannot be seen, switch the machine \
+             off), and only then {resume}, with what 'kubectl lease partitions' lists for it"
         );
         return Way::by_hand(what, Some(end));
     }
+    let back = stopped::bring_back(controller, namespace, wanted);
     let what = format!(
-        "{stop}, and {resume} when all its pods are gone; if the wait times out, {stays}: '{back}' brings it back once \
-         the containers have ended"
+        "{outage}{stop}, which ends all its pods, and {resume} when they are gone ({others}); if that is interrupted or times \
+         out, {stays}, and 'kubectl lease partitions' lists it: the last command of the line brings it back, once the \
+         containers have ended"
     );
-    Way::by_hand(what, Some(format!("{end} && {} && {back}", wait_until_all_gone(pod, selector))))
+    let gone = wait_until_all_gone(namespace, selector, pod.grace());
+    Way::by_hand(what, Some(format!("{end} && {gone} && {back}")))
+}
+
+/// What is to be known before all pods of a controller are ended: the next ones are started when all have
+/// ended, and what runs on a node that is lost does not end while it is.
+fn outage_until_all_have_ended(pod: &Pod, facts: &Facts, ownership: &Ownership) -> String {
+    let node = &pod.spec.node_name;
+    let several = ownership.replicas.filter(|replicas| replicas.wanted > 1);
+    let others = "all other replicas are ended too, and none is started until";
+    match several {
+        Some(_) if facts.contact == Some(Contact::NotReady) => {
+            format!("only if an outage is acceptable ({others} {node} has ended this one): ")
+        }
+        Some(replicas) if !replicas.are_all_ready_without(pod) => format!(
+            "only if an outage is acceptable ({} of {} replicas are ready; {others} those on nodes that are lost have \
+             ended): ",
+            replicas.ready, replicas.wanted
+        ),
+        _ => String::new(),
+    }
+}
+
+/// Whether a restart of its Deployment ends it before the next one is started. One that is paused cannot be
+/// restarted.
+fn is_restarted(pod: &Pod, ownership: &Ownership) -> bool {
+    ownership.why == Why::Recreate && !ownership.paused && pod.least_grace().is_none()
 }
 
 /// What its disruption budgets allow, and the majority of its set.
@@ -341,8 +474,11 @@ fn asked_to_go(pod: &Pod, facts: &Facts, ownership: &Ownership, eviction: &Evict
 }
 
 /// What becomes of a pod when its node is well again.
-fn what_its_kubelet_does(facts: &Facts) -> &'static str {
+fn what_its_kubelet_does(pod: &Pod, facts: &Facts) -> &'static str {
     match facts.deletion {
+        Deletion::NotBegun if is_to_be_evicted(pod, facts) => {
+            "the pod, if it is not evicted by then, runs on"
+        }
         Deletion::NotBegun => "the pod, which is not deleted, then runs on",
         Deletion::Begun | Deletion::Stuck => "its kubelet then ends the pod in order",
     }
@@ -367,7 +503,7 @@ fn on_a_node_that_is_not_ready(
     let repair = Way::by_hand(
         format!(
             "repair what is wrong on {node}, such as a container runtime that hangs: {}",
-            what_its_kubelet_does(facts)
+            what_its_kubelet_does(pod, facts)
         ),
         Some(format!("kubectl describe node {node}")),
     );
@@ -377,13 +513,13 @@ fn on_a_node_that_is_not_ready(
         ),
         Some(format!("kubectl lease fence {node}")),
     );
-    let mut ways = vec![repair, off];
+    let mut ways: Vec<Way> = kept_from_being_evicted(pod, facts, ownership).into_iter().collect();
+    ways.extend([repair, off]);
     // However gently it is deleted, the next one is started at once, beside one that a runtime that hangs
     // does not end. The restart of a Deployment that recreates waits for that end, if there is a grace.
-    let doubles = facts.must_be_one()
-        && facts.successor == Successor::Early
-        && facts.deletion == Deletion::NotBegun
-        && (ownership.why != Why::Recreate || pod.least_grace().is_some());
+    let doubles = facts.deletion == Deletion::NotBegun
+        && is_doubled_where_it_does_not_end(facts, ownership)
+        && !is_restarted(pod, ownership);
     if facts.deletion != Deletion::Stuck && !doubles {
         ways.extend(on_a_living_node(pod, facts, ownership, eviction, now));
     }
@@ -393,13 +529,11 @@ fn on_a_node_that_is_not_ready(
 fn on_a_silent_node(pod: &Pod, facts: &Facts, ownership: &Ownership) -> Vec<Way> {
     let node = &pod.spec.node_name;
     if facts.is_guarded() {
-        return vec![
-            Way::by_hand(
-                format!("bring {node} back: {}", what_its_kubelet_does(facts)),
-                Some(format!("kubectl lease partitions {node} -w")),
-            ),
-            switch_off(node),
-        ];
+        let back = Way::by_hand(
+            format!("bring {node} back: {}", what_its_kubelet_does(pod, facts)),
+            Some(format!("kubectl lease partitions {node} -w")),
+        );
+        return before_it_is_evicted(pod, facts, ownership).chain([back, switch_off(node)]).collect();
     }
     let first = match (facts.successor, facts.deletion) {
         (Successor::Never, _) => {
@@ -415,29 +549,27 @@ fn on_a_silent_node(pod: &Pod, facts: &Facts, ownership: &Ownership) -> Vec<Way>
         }
         _ => Way::by_hand("leave it: its replacement does not wait for it", None),
     };
-    vec![
-        first,
-        Way::by_hand(format!("if the machine of {node} is off, declare it"), switch_off(node).command),
-    ]
+    let off = Way::by_hand(format!("if the machine of {node} is off, declare it"), switch_off(node).command);
+    before_it_is_evicted(pod, facts, ownership).chain([first, off]).collect()
 }
 
 /// Pod GC deletes the pods of a node whose object is gone, and does not ask the machine.
-fn on_a_missing_node(pod: &Pod, facts: &Facts) -> Vec<Way> {
+fn on_a_missing_node(pod: &Pod, facts: &Facts, ownership: &Ownership) -> Vec<Way> {
     let node = &pod.spec.node_name;
     if facts.is_guarded() {
-        let node_object = format!(r#"{{"apiVersion":"v1","kind":"Node","metadata":{{"name":"{node}"}}}}"#);
-        return vec![
-            Way::by_hand(
-                "create the node object again, at once: pod GC then leaves the pod alone".to_owned(),
-                Some(format!("echo '{node_object}' | kubectl create -f -")),
-            ),
-            Way::by_hand(
-                format!(
-                    "switch the machine of {node} off, and make sure of it, before pod GC deletes the pod"
-                ),
-                None,
-            ),
-        ];
+        let labels = json!({ "kubernetes.io/hostname": node });
+        let node_object =
+            json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": node, "labels": labels } });
+        let create = Way::by_hand(
+            "create the node object again, at once: pod GC then leaves the pod alone; its other labels, its taints and a \
+             cordon are lost, and have to be put back before pods are given to it",
+            Some(format!("echo '{node_object}' | kubectl create -f -")),
+        );
+        let off = Way::by_hand(
+            format!("switch the machine of {node} off, and make sure of it, before pod GC deletes the pod"),
+            None,
+        );
+        return kept_from_being_evicted(pod, facts, ownership).into_iter().chain([create, off]).collect();
     }
     let what = "wait for pod GC, which deletes the pods of missing nodes within a minute";
     vec![Way::wait(pod, what, SignedDuration::ZERO)]
@@ -460,6 +592,12 @@ fn on_a_node_that_is_not_seen(
         !facts.is_doubled_by_deletion() && facts.no_majority != Some(true) && *eviction == Eviction::Possible;
     let mut ways = match facts.deletion {
         Deletion::Stuck => Vec::new(),
+        // The kubelet may be cut off, and several of it on one node may use the same storage.
+        Deletion::NotBegun
+            if !facts.is_doubled_by_deletion() && is_doubled_where_it_does_not_end(facts, ownership) =>
+        {
+            Vec::new()
+        }
         // Who may not see nodes may often not evict either.
         Deletion::NotBegun if plain => {
             let what = "delete it as usual, with its grace: the object goes when the kubelet has ended it";

@@ -1,11 +1,12 @@
 //! Whether a lease may be taken, by which rule, and what undoes it again.
 
 use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::LeaseSpec;
 
 use super::{
     holder::{self, Who},
     lease::Lease,
-    maintenance::{GRACE, Record, Standing, expiry},
+    maintenance::{GRACE, Record, Standing, adopted, expiry, is_same_acquisition},
     time::ServerTime,
 };
 
@@ -30,12 +31,15 @@ pub struct Terms {
     /// A process may go on from the lease that a command of this holder took, and gives it back. An
     /// administrator's stays an administrator's meanwhile.
     pub adopts: Option<Who>,
+    /// Only from this lease, in the term that it was seen in: a term that began later was promised to
+    /// another process.
+    pub adopts_term: Option<Box<Lease>>,
+    /// Only renew: a lease that is not ours any more is not taken anew. One that is may be held for a shorter
+    /// time than it is; else another process of the same holder may have been told that it is held for longer.
+    pub renews: bool,
     pub reason: Option<String>,
     /// Which reasons of a lease that is ours may be replaced by this one.
     pub replaces: Replaces,
-    /// Whether a lease that is ours may be held for a shorter time than it is. Another process of the
-    /// same holder may have been told that it is held for longer.
-    pub shortens: bool,
     /// Take a lease that cannot be judged.
     pub take_malformed: bool,
     /// Take a node that medik8s holds.
@@ -71,7 +75,7 @@ pub enum Obstacle {
 }
 
 /// What takes a write back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Undo {
     Release,
     /// It was held before, by us or by the holder whose lease was adopted, until then.
@@ -79,6 +83,11 @@ pub enum Undo {
         record: Record,
         reason: Option<String>,
         until: Timestamp,
+    },
+    /// It was malformed, and taken all the same: in vain, it is put back as it was. What was used is released.
+    Restore {
+        spec: Box<LeaseSpec>,
+        reason: Option<String>,
     },
 }
 
@@ -95,18 +104,23 @@ impl Terms {
         now: ServerTime,
     ) -> Result<Standing, Obstacle> {
         let standing = Standing::of(lease.map(|lease| &lease.spec), &self.who, now);
-        let Some(lease) = lease else { return Ok(standing) };
+        let Some(lease) = lease else {
+            return if self.renews { Err(Obstacle::Standing(standing)) } else { Ok(standing) };
+        };
         if lease.metadata.deletion_timestamp.is_some() {
             return Err(Obstacle::Terminating { finalizers: lease.metadata.finalizers.clone() });
         }
         let may = match (self.rule, &standing) {
-            (_, Standing::Free) | (Rule::Command, Standing::Ours { .. }) => true,
-            (_, Standing::Admin { holder }) => self.is_adopted(holder),
+            // Renewing makes nobody an administrator.
+            (Rule::Command, Standing::Ours { admin, .. }) => !self.renews || *admin || !self.who.is_admin(),
+            (Rule::Command, _) if self.renews => false,
+            (_, Standing::Free) => true,
+            (_, Standing::Admin { .. }) => self.is_adopted(lease),
             (Rule::Observed, _) => observed,
             (_, Standing::Malformed { .. }) => self.take_malformed,
             (_, Standing::Expired { .. }) => true,
             (Rule::Process, Standing::Ours { until, .. }) => until.is_some_and(|until| now.0 > until),
-            (_, Standing::Held { holder, .. }) => self.is_adopted(holder),
+            (_, Standing::Held { .. }) => self.is_adopted(lease),
         };
         // What is taken although it is held is ours already.
         if may && standing.is_valid(now) && self.changes_reason(lease) {
@@ -136,7 +150,20 @@ impl Terms {
             who: self.who.plain().unique(suffix),
             rule: Rule::Process,
             adopts: Some(self.who.clone()),
-            shortens: false,
+            renews: false,
+            ..self.clone()
+        }
+    }
+
+    /// The terms of a process that goes on from its holder's lease as it was `seen` at the start, if at all;
+    /// or from the one that another process of the same holder has adopted by then, when that puts it back.
+    #[must_use]
+    pub fn adopting(&self, seen: Option<&Lease>) -> Self {
+        let theirs = seen.map(|lease| adopted(lease).unwrap_or_else(|| lease.clone()));
+        let theirs = theirs.filter(|lease| self.is_adopted(lease));
+        Self {
+            adopts: self.adopts.clone().filter(|_| theirs.is_some()),
+            adopts_term: theirs.map(Box::new),
             ..self.clone()
         }
     }
@@ -148,14 +175,16 @@ impl Terms {
         Record { acquired: acquired.unwrap_or(record.acquired), ..record }
     }
 
-    fn is_adopted(&self, holder: &str) -> bool {
-        self.rule == Rule::Process && self.adopts.as_ref().is_some_and(|plain| plain.is(holder))
+    fn is_adopted(&self, lease: &Lease) -> bool {
+        self.rule == Rule::Process
+            && self.adopts.as_ref().is_some_and(|plain| plain.is(lease.holder()))
+            && self.adopts_term.as_ref().is_none_or(|seen| is_same_acquisition(seen, lease))
     }
 
     /// What to write to take a lease that may be taken.
     pub fn record(&self, before: Option<&Lease>, seconds: i32, now: ServerTime) -> Record {
-        let seconds = if self.shortens { seconds } else { self.undo(before, now).lengthened(seconds, now) };
-        let adopted = before.map(Lease::holder).filter(|holder| self.is_adopted(holder));
+        let seconds = if self.renews { seconds } else { self.undo(before, now).lengthened(seconds, now) };
+        let adopted = before.filter(|lease| self.is_adopted(lease)).map(Lease::holder);
         let before = before.map(|lease| &lease.spec);
         match self.rule {
             Rule::Command => Record::acquisition(before, &self.who, seconds, now),
@@ -178,8 +207,14 @@ impl Terms {
             _ => None,
         };
         match (Record::of(&lease.spec, now), until) {
-            (Some(record), Some(until)) if ours || self.is_adopted(lease.holder()) => {
+            (Some(record), Some(until)) if ours || self.is_adopted(lease) => {
                 Undo::PutBack { record, reason: lease.reason().map(str::to_owned), until }
+            }
+            _ if matches!(Standing::of(Some(&lease.spec), &self.who, now), Standing::Malformed { .. }) => {
+                Undo::Restore {
+                    spec: Box::new(lease.spec.clone()),
+                    reason: lease.reason().map(str::to_owned),
+                }
             }
             _ => Undo::Release,
         }
@@ -199,23 +234,44 @@ impl Undo {
         }
     }
 
-    /// What to write over a lease of ours, and the reason that it then has.
-    pub fn record(&self, lease: &Lease, now: ServerTime) -> (Record, Option<&str>) {
+    /// What to write over a lease of ours that is given up, and the reason that it then has.
+    pub fn spec(&self, lease: &Lease, now: ServerTime) -> (LeaseSpec, Option<&str>) {
         match self {
             // Time has run out meanwhile: it would be put back as expired.
-            Self::PutBack { until, .. } if now.0 > *until => (Record::release(&lease.spec, now), None),
-            Self::PutBack { record, reason, .. } => (record.put_back_over(&lease.spec), reason.as_deref()),
-            Self::Release => (Record::release(&lease.spec, now), None),
+            Self::PutBack { until, .. } if now.0 > *until => (Record::release(&lease.spec, now).spec(), None),
+            Self::PutBack { record, reason, .. } => {
+                (record.put_back_over(&lease.spec).spec(), reason.as_deref())
+            }
+            Self::Restore { spec, reason } => {
+                let transitions = lease.spec.lease_transitions.unwrap_or(0).max(0).saturating_add(1);
+                let restored = LeaseSpec { lease_transitions: Some(transitions), ..(**spec).clone() };
+                (restored, reason.as_deref())
+            }
+            Self::Release => (Record::release(&lease.spec, now).spec(), None),
         }
+    }
+
+    /// The same for a lease that was used.
+    #[must_use]
+    pub fn after_use(self) -> Self {
+        if let Self::Restore { .. } = self { Self::Release } else { self }
+    }
+
+    /// When the lease that is put back was acquired.
+    pub fn acquired(&self) -> Option<Timestamp> {
+        if let Self::PutBack { record, .. } = self { Some(record.acquired) } else { None }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use jiff::SignedDuration;
-    use k8s_openapi::{api::coordination::v1::LeaseSpec, apimachinery::pkg::apis::meta::v1::MicroTime};
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 
-    use super::{super::maintenance::REASON, *};
+    use super::{
+        super::maintenance::{ADOPTED, REASON},
+        *,
+    };
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::UNIX_EPOCH + SignedDuration::from_secs(1_000_000 + seconds)
@@ -231,9 +287,10 @@ mod tests {
             who: if rule == Rule::Command { plain.clone() } else { plain.unique("1f") },
             rule,
             adopts: Some(plain),
+            adopts_term: None,
+            renews: false,
             reason: None,
             replaces: Replaces::Nothing,
-            shortens: false,
             take_malformed: false,
             ignore_medik8s: false,
         }
@@ -289,6 +346,72 @@ mod tests {
         assert!(told.judge(Some(&malformed()), false, now()).is_ok());
         let alone = Terms { adopts: None, ..terms(Process) };
         assert!(alone.judge(Some(&lease("me@host", 0)), false, now()).is_err());
+    }
+
+    /// What its user was told in another term is not a process's to use.
+    #[test]
+    fn a_process_goes_on_only_from_the_term_that_it_saw() {
+        let seen = lease("me@host", 0);
+        let goes_on = |start: Option<&Lease>, now_is: &Lease| {
+            let terms = terms(Rule::Process).adopting(start);
+            let judged = terms.judge(Some(now_is), false, now()).is_ok();
+            assert_eq!(matches!(terms.undo(Some(now_is), now()), Undo::PutBack { .. }), judged);
+            judged
+        };
+        let mut renewed = lease("me@host", -5);
+        renewed.metadata.resource_version = "9".into();
+        let mut anew = seen.clone();
+        anew.spec.acquire_time = Some(MicroTime(at(-1)));
+        // Adopted and put back in between.
+        let mut put_back = seen.clone();
+        put_back.spec.lease_transitions = Some(6);
+        let mut recreated = seen.clone();
+        recreated.metadata.uid = "another".into();
+        let adopting = |holder: &str, acquired: i64| {
+            let mut lease = lease(holder, 0);
+            lease.spec.acquire_time = Some(MicroTime(at(-2)));
+            lease.metadata.annotations.insert(ADOPTED.into(), format!("{:.6}", at(acquired)));
+            lease
+        };
+        let mut garbled = adopting("me@host#2e", -500);
+        garbled.metadata.annotations.insert(ADOPTED.into(), "yesterday".into());
+        for (start, now_is, wanted) in [
+            (Some(&seen), &seen, true),
+            (Some(&seen), &renewed, true),
+            (Some(&seen), &anew, false),
+            (Some(&seen), &put_back, true),
+            (Some(&seen), &recreated, false),
+            (Some(&lease("x", 0)), &seen, false),
+            (Some(&lease("", 0)), &seen, false),
+            (None, &seen, false),
+            // Another process had adopted it at the start, and has put it back.
+            (Some(&adopting("me@host#2e", -500)), &put_back, true),
+            (Some(&adopting("me@host#2e", -500)), &anew, false),
+            (Some(&adopting("me@host#2e", -500)), &recreated, false),
+            (Some(&adopting("me@host#2e", -501)), &put_back, false),
+            (Some(&adopting("x#2e", -500)), &put_back, false),
+            // It has adopted none: what comes after it is promised to another process.
+            (Some(&lease("me@host#2e", 0)), &put_back, false),
+            (Some(&garbled), &put_back, false),
+        ] {
+            assert_eq!(goes_on(start, now_is), wanted, "{start:?} {now_is:?}");
+        }
+        // An administrator's only as an administrator.
+        let (admins, put_back) = (adopting("kubeadm:me@host#2e", -500), lease("kubeadm:me@host", 9999));
+        assert!(!goes_on(Some(&admins), &put_back));
+        let admin = Terms { adopts: Some(Who::user("me", None, "host", true)), ..terms(Rule::Process) };
+        assert!(admin.adopting(Some(&admins)).judge(Some(&put_back), false, now()).is_ok());
+        assert!(admin.adopting(Some(&admins)).judge(Some(&seen), false, now()).is_err());
+    }
+
+    #[test]
+    fn a_renewal_takes_only_what_is_ours() {
+        let renews = Terms { renews: true, ..terms(Rule::Command) };
+        let judged = |lease: Option<&Lease>| renews.judge(lease, false, now()).is_ok();
+        assert!(judged(Some(&lease("me@host", 0))) && judged(Some(&lease("me@host", 64))));
+        for other in [None, Some(lease("", 0)), Some(lease("x", 0)), Some(lease("x", 64))] {
+            assert!(!judged(other.as_ref()), "{other:?}");
+        }
     }
 
     #[test]
@@ -349,7 +472,7 @@ mod tests {
     #[test]
     fn what_was_held_before_is_put_back_and_all_else_released() {
         let put_back = |rule, before: Option<Lease>| match terms(rule).undo(before.as_ref(), now()) {
-            Undo::Release => None,
+            Undo::Release | Undo::Restore { .. } => None,
             Undo::PutBack { record, until, .. } => Some((record.holder, until)),
         };
         let mine = Some(("me@host".to_owned(), at(60) + GRACE));
@@ -397,7 +520,7 @@ mod tests {
             assert!(wanted.judge(Some(&pending), false, now()).is_err());
             assert!(wanted.gathering("1f").judge(Some(&pending), false, now()).is_err());
             // What a command of the same holder took is gathered too, and not shortened.
-            let shortening = Terms { shortens: true, ..wanted.clone() }.gathering("2e");
+            let shortening = Terms { renews: true, ..wanted.clone() }.gathering("2e");
             let taken = lease("me@host", 20);
             assert!(shortening.judge(Some(&taken), false, now()).is_ok());
             assert_eq!(shortening.record(Some(&taken), 5, now()).seconds, 41);
@@ -416,7 +539,7 @@ mod tests {
             assert_eq!(seconds(rule, &lease("me@host", 64), 5), 5, "its time was over");
             assert_eq!(seconds(rule, &lease("x", 64), 5), 5);
         }
-        let renew = Terms { shortens: true, ..terms(Rule::Command) };
+        let renew = Terms { renews: true, ..terms(Rule::Command) };
         assert_eq!(renew.record(Some(&lease("me@host", 20)), 5, now()).seconds, 5);
         let admin = Terms { who: Who::user("me", None, "host", true), ..terms(Rule::Command) };
         assert_eq!(admin.record(Some(&lease("kubeadm:me@host", 0)), 5, now()).seconds, 5);
@@ -429,7 +552,7 @@ mod tests {
         let undo = terms(Rule::Process).undo(Some(&before), now());
         let mut held = lease("me@host#1f", 0);
         held.spec.lease_transitions = Some(5);
-        let (record, reason) = undo.record(&held, now());
+        let (spec, reason) = undo.spec(&held, now());
         assert_eq!(reason, Some("disk"));
         let expected = Record {
             holder: "me@host".into(),
@@ -438,12 +561,35 @@ mod tests {
             renewed: at(-20),
             transitions: 6,
         };
-        assert_eq!(record, expected);
-        assert_eq!(undo.record(&held, ServerTime(at(43))), (expected, Some("disk")), "the last moment");
-        let (record, reason) = undo.record(&held, ServerTime(at(44)));
-        assert_eq!((record.holder.as_str(), reason), ("", None), "its time ran out meanwhile");
-        let (record, _) = undo.record(&lease("me@host", 0), now());
-        assert_eq!(record.transitions, 4, "a renewal that is taken back changes no hands");
-        assert_eq!(Undo::Release.record(&held, now()).0.holder, "");
+        assert_eq!(spec, expected.spec());
+        assert_eq!(undo.spec(&held, ServerTime(at(43))), (expected.spec(), Some("disk")), "the last moment");
+        let (spec, reason) = undo.spec(&held, ServerTime(at(44)));
+        assert_eq!((spec.holder_identity.as_deref(), reason), (Some(""), None), "its time ran out meanwhile");
+        let (spec, _) = undo.spec(&lease("me@host", 0), now());
+        assert_eq!(spec.lease_transitions, Some(4), "a renewal that is taken back changes no hands");
+        assert_eq!(Undo::Release.spec(&held, now()).0.holder_identity.as_deref(), Some(""));
+        assert_eq!(undo.clone().after_use(), undo);
+    }
+
+    #[test]
+    fn a_malformed_lease_is_put_back_with_what_it_lacks_unless_it_was_used() {
+        for lacks_time in [true, false] {
+            let mut before = lease("x", 20);
+            before.metadata.annotations.insert(REASON.into(), "disk".into());
+            before.spec.acquire_time = None;
+            if lacks_time {
+                before.spec.renew_time = None;
+            } else {
+                before.spec.lease_duration_seconds = None;
+            }
+            for rule in [Rule::Command, Rule::Process, Rule::Observed] {
+                let undo = terms(rule).undo(Some(&before), now());
+                let mut held = lease("me@host#1f", 0);
+                held.spec.lease_transitions = Some(5);
+                let restored = LeaseSpec { lease_transitions: Some(6), ..before.spec.clone() };
+                assert_eq!(undo.spec(&held, now()), (restored, Some("disk")), "{rule:?}");
+                assert_eq!(undo.after_use(), Undo::Release);
+            }
+        }
     }
 }

@@ -3,16 +3,21 @@
 //! The kind of the owner does not tell alone: behind a `ReplicaSet` there is a Deployment, which may
 //! have been told never to run two, and a Job has a policy, as has the `CronJob` behind it.
 
+use jiff::SignedDuration;
 use serde::Deserialize;
 
 use super::{
     lease::{Metadata, Owner},
-    pod::Pod,
+    pod::{Pod, grace_of},
+    stopped,
     storage::Selector,
 };
 
-/// The label of a Job's pods that names it.
-const JOB_NAME: &str = "batch.kubernetes.io/job-name";
+/// The labels of a Job's pods that have its UID; the second is that of older versions.
+const JOB_UID: [&str; 2] = ["batch.kubernetes.io/controller-uid", "controller-uid"];
+/// The label of a Deployment's pods that tells its `ReplicaSet`s apart. Pods of other controllers that its
+/// selector matches too do not have it.
+const TEMPLATE_HASH: &str = "pod-template-hash";
 
 /// The parts of a `ReplicaSet`, Deployment, `StatefulSet`, `DaemonSet`, Job or `CronJob` that the rules look at.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -36,6 +41,8 @@ pub struct WorkloadSpec {
     /// Of a Job.
     suspend: bool,
     /// Of a Deployment.
+    paused: bool,
+    /// Of a Deployment.
     strategy: Strategy,
     /// Of a `DaemonSet`.
     update_strategy: Strategy,
@@ -43,6 +50,20 @@ pub struct WorkloadSpec {
     pod_replacement_policy: String,
     /// Of a `CronJob`.
     concurrency_policy: String,
+    /// Of its pods.
+    template: Template,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Template {
+    spec: TemplateSpec,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct TemplateSpec {
+    termination_grace_period_seconds: Option<i64>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -146,15 +167,15 @@ impl Replicas {
     }
 }
 
-/// When the next pod is started in the place of one.
+/// When the next pod is started in the place of one, the latest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Successor {
     /// There is no controller.
     Never,
-    /// Once the pod is Terminating, at the latest.
-    Early,
     /// When the pod's object is gone: there should never be two.
     WhenGone,
+    /// Once the pod is Terminating, at the latest.
+    Early,
 }
 
 /// What is known of the controllers behind a pod.
@@ -173,6 +194,12 @@ pub struct Ownership {
     /// Selects all pods of a controller that can be told to end them and to go on, as `kubectl -l` takes
     /// it; `None` of all others, and if it could not be found out.
     pub selector: Option<String>,
+    /// How many it ran before a printed line told it to run none.
+    pub before: Option<i64>,
+    /// What owns the controller, as `Kind/name`, where that is not known here: it may change it again.
+    pub managed_by: Option<String>,
+    /// A Deployment that is paused: it is not updated, but scaled.
+    pub paused: bool,
 }
 
 impl Ownership {
@@ -226,6 +253,9 @@ pub fn ownership(pod: &Pod, known: &impl Workloads) -> Ownership {
         single: Some(false),
         replicas: Some(Replicas::ONE),
         selector: None,
+        before: None,
+        managed_by: None,
+        paused: false,
     })
 }
 
@@ -240,19 +270,32 @@ fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
         single,
         replicas: None,
         selector: None,
+        before: None,
+        managed_by: None,
+        paused: false,
     };
     let worst = |why| told(Successor::WhenGone, why, None);
+    // Whatever else is not known of them, these may not wait for the end of a pod.
+    let early = |ownership: Ownership| Ownership { successor: Successor::Early, ..ownership };
+    // As the CloneSet of OpenKruise, which replaces what is Terminating.
+    let unknown = || early(worst(Why::UnknownKind));
     let Some(kind) = Kind::of(owner) else {
         let lenient = owner.is("v1", "ReplicationController") || owner.is("v1", "Node");
-        return if lenient { told(Successor::Early, Why::Rolling, None) } else { worst(Why::UnknownKind) };
+        return if lenient { told(Successor::Early, Why::Rolling, None) } else { unknown() };
     };
     // Another of the same name is not the one that owns it.
     let find = |kind: Kind, owner: &Owner| {
         known.workload(kind, namespace, &owner.name).filter(|found| found.metadata.uid == owner.uid)
     };
-    // Whatever else is not known of them, these do not wait for the end of a pod.
-    let early = |ownership: Ownership| Ownership { successor: Successor::Early, ..ownership };
     let one = Some(Replicas::ONE);
+    // What owns a controller, and is not known here, may rely on there being one pod only.
+    let managed = |plain: Ownership, above: &Owner| Ownership {
+        alone: true,
+        why: Why::UnknownKind,
+        single: None,
+        managed_by: named(above),
+        ..plain
+    };
     // One that does not select this pod selects others than are meant.
     let selector =
         |of: &Workload| of.spec.selector.text().filter(|_| of.spec.selector.matches(&pod.metadata.labels));
@@ -260,7 +303,7 @@ fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
         (Kind::StatefulSet, found) => {
             Ownership { replicas: found.map(Replicas::of), ..worst(Why::StatefulSet) }
         }
-        (Kind::Deployment | Kind::CronJob, _) => worst(Why::UnknownKind),
+        (Kind::Deployment | Kind::CronJob, _) => unknown(),
         (Kind::ReplicaSet | Kind::Job, None) => early(worst(Why::Unseen)),
         (Kind::DaemonSet, None) => worst(Why::Unseen),
         // It was told that two may run.
@@ -276,13 +319,16 @@ fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
             let single =
                 Some(job.spec.completion_mode == "Indexed" || job.spec.parallelism.unwrap_or(1) <= 1);
             let replicas = Some(Replicas::of_job(job));
-            let named_so = pod.metadata.labels.get(JOB_NAME) == Some(&owner.name);
-            let selector = if named_so { Some(format!("{JOB_NAME}={}", owner.name)) } else { selector(job) };
-            let plain = Ownership { replicas, selector, ..told(Successor::Early, Why::Rolling, single) };
-            let above = job.metadata.owner_references.iter().find(|owner| owner.controller);
-            let Some(above) = above.filter(|above| Kind::of(above) == Some(Kind::CronJob)) else {
-                return plain;
-            };
+            let by_uid = JOB_UID.iter().find(|label| pod.metadata.labels.get(**label) == Some(&owner.uid));
+            let selector =
+                by_uid.map_or_else(|| selector(job), |label| Some(format!("{label}={}", owner.uid)));
+            let before = job.ran_before(kind);
+            let plain = told(Successor::Early, Why::Rolling, single);
+            let plain = Ownership { replicas, selector, before, ..plain };
+            let Some(above) = job.controller() else { return plain };
+            if Kind::of(above) != Some(Kind::CronJob) {
+                return managed(plain, above);
+            }
             match find(Kind::CronJob, above) {
                 Some(cron) if cron.spec.concurrency_policy != "Forbid" => plain,
                 Some(_) => Ownership { alone: true, why: Why::CronJobForbids, ..plain },
@@ -291,14 +337,15 @@ fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
         }
         (Kind::ReplicaSet, Some(set)) => {
             let is_one = |set: &Workload| Some(set.spec.replicas.unwrap_or(1) <= 1);
-            let Some(above) = set.metadata.owner_references.iter().find(|owner| owner.controller) else {
+            let Some(above) = set.controller() else {
                 let replicas = Some(Replicas::of(set));
                 let plain = told(Successor::Early, Why::Rolling, is_one(set));
-                return Ownership { replicas, selector: selector(set), ..plain };
+                let before = set.ran_before(kind);
+                return Ownership { replicas, selector: selector(set), before, ..plain };
             };
             let controller = named(above);
             if Kind::of(above) != Some(Kind::Deployment) {
-                return Ownership { controller, ..early(worst(Why::UnknownKind)) };
+                return Ownership { controller, ..unknown() };
             }
             let Some(deployment) = find(Kind::Deployment, above) else {
                 return Ownership { controller, ..early(worst(Why::Unseen)) };
@@ -306,13 +353,63 @@ fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
             let alone = deployment.spec.strategy.r#type == "Recreate";
             let why = if alone { Why::Recreate } else { Why::Rolling };
             let replicas = Some(Replicas::of(deployment));
+            let before = deployment.ran_before(Kind::Deployment);
             let plain = told(Successor::Early, why, is_one(deployment));
-            Ownership { alone, controller, replicas, selector: selector(deployment), ..plain }
+            let labelled = pod.metadata.labels.contains_key(TEMPLATE_HASH);
+            let selector = selector(deployment).map(|all| if labelled { of_its_sets(&all) } else { all });
+            let paused = deployment.spec.paused;
+            let plain = Ownership { alone, controller, replicas, selector, before, paused, ..plain };
+            match deployment.controller() {
+                None => plain,
+                Some(above) => managed(plain, above),
+            }
         }
     }
 }
 
+/// Selects, of all pods that the selector of a Deployment matches, those of its `ReplicaSet`s.
+fn of_its_sets(selector: &str) -> String {
+    format!("{selector},{TEMPLATE_HASH}")
+}
+
 impl Workload {
+    fn controller(&self) -> Option<&Owner> {
+        self.metadata.owner_references.iter().find(|owner| owner.controller)
+    }
+
+    /// Whether a pod is one of this controller, which is of this kind.
+    pub fn owns(&self, kind: Kind, pod: &Pod) -> bool {
+        let Some(owner) = pod.controller() else { return false };
+        let by = |kind: Kind| Kind::of(owner) == Some(kind);
+        pod.metadata.namespace == self.metadata.namespace
+            && match kind {
+                // Its sets are not read for this: one pod too many is waited for, and none too few.
+                Kind::Deployment => by(Kind::ReplicaSet) && self.spec.selector.matches(&pod.metadata.labels),
+                _ => by(kind) && owner.uid == self.metadata.uid,
+            }
+    }
+
+    /// How many it ran before a printed line told it to run none, if it does so still; one, of a Job.
+    pub fn ran_before(&self, kind: Kind) -> Option<i64> {
+        let label = self.metadata.labels.get(stopped::label(kind))?;
+        match kind {
+            Kind::Job => self.spec.suspend.then_some(1),
+            _ if self.spec.replicas == Some(0) => label.parse().ok().filter(|before| *before > 0),
+            _ => None,
+        }
+    }
+
+    /// Selects its pods, as `kubectl -l` takes it.
+    pub fn selector(&self, kind: Kind) -> Option<String> {
+        let all = self.spec.selector.text()?;
+        Some(if kind == Kind::Deployment { of_its_sets(&all) } else { all })
+    }
+
+    /// The grace period that its pods are given.
+    pub fn grace(&self) -> SignedDuration {
+        grace_of(self.spec.template.spec.termination_grace_period_seconds)
+    }
+
     /// Whether a `DaemonSet` starts a new pod beside the old one on the same node.
     fn surges(&self) -> bool {
         match &self.spec.update_strategy.rolling_update.max_surge {
@@ -372,6 +469,9 @@ mod tests {
                 Kind::ReplicaSet,
                 workload("rollout-1", one(), json!([owner("argoproj.io/v1", "Rollout", "r")])),
             ),
+            (Kind::ReplicaSet, workload("managed-1", one(), of("managed"))),
+            (Kind::Deployment, workload("managed", one(), json!([owner("shop.example/v1", "Shop", "s")]))),
+            (Kind::Job, workload("managed", json!({}), json!([owner("shop.example/v1", "Shop", "s")]))),
             (Kind::ReplicaSet, stranger),
             (
                 Kind::Deployment,
@@ -476,6 +576,21 @@ mod tests {
                 Some("Rollout/r"),
                 None,
             ),
+            // Nor is what owns a controller known.
+            (
+                json!([owner("apps/v1", "ReplicaSet", "managed-1")]),
+                Early,
+                Why::UnknownKind,
+                Some("Deployment/managed"),
+                None,
+            ),
+            (
+                json!([owner("batch/v1", "Job", "managed")]),
+                Early,
+                Why::UnknownKind,
+                Some("Job/managed"),
+                None,
+            ),
             (
                 json!([owner("apps/v1", "ReplicaSet", "none")]),
                 Early,
@@ -492,7 +607,7 @@ mod tests {
             ),
             (
                 json!([owner("evil.example/v1", "ReplicaSet", "plain")]),
-                WhenGone,
+                Early,
                 Why::UnknownKind,
                 Some("ReplicaSet/plain"),
                 None,
@@ -551,7 +666,7 @@ mod tests {
             (json!([owner("batch/v1", "Job", "none")]), Early, Why::Unseen, Some("Job/none"), None),
             (
                 json!([owner("batch.volcano.sh/v1alpha1", "Job", "default")]),
-                WhenGone,
+                Early,
                 Why::UnknownKind,
                 Some("Job/default"),
                 None,
@@ -565,7 +680,7 @@ mod tests {
             ),
             (
                 json!([owner("db.example/v1", "Database", "x")]),
-                WhenGone,
+                Early,
                 Why::UnknownKind,
                 Some("Database/x"),
                 None,
@@ -588,7 +703,7 @@ mod tests {
             // Not every owner calls itself the controller, and the strictest counts.
             (
                 json!([owner("apps/v1", "ReplicaSet", "plain"), { "apiVersion": "db.example/v1", "kind": "Database", "name": "x" }]),
-                WhenGone,
+                Early,
                 Why::UnknownKind,
                 Some("Database/x"),
                 None,
@@ -599,6 +714,8 @@ mod tests {
             assert_eq!(found.alone, !runs_two, "{owners}");
             assert_eq!((found.successor, found.why), (successor, why), "{owners}");
             assert_eq!((found.controller.as_deref(), found.single), (controller, single), "{owners}");
+            let managed = controller.is_some_and(|of| of.ends_with("/managed"));
+            assert_eq!(found.managed_by.as_deref(), managed.then_some("Shop/s"), "{owners}");
         }
     }
 
@@ -628,13 +745,15 @@ mod tests {
     fn the_pods_of_a_controller() {
         let by_label = json!({ "replicas": 1, "selector": { "matchLabels": { "app": "x" } } });
         let by_another = json!({ "replicas": 1, "selector": { "matchLabels": { "app": "y" } } });
-        let job = |name: &str| json!({ "batch.kubernetes.io/job-name": name, "app": "x" });
+        let job = |uid: &str| json!({ "batch.kubernetes.io/controller-uid": uid, "app": "x" });
+        let older = json!({ "controller-uid": "it", "app": "x" });
         let plain = json!({ "app": "x" });
         for (version, kind, spec, labels, selector) in [
             ("apps/v1", Kind::ReplicaSet, &by_label, plain.clone(), Some("app=x")),
             ("apps/v1", Kind::ReplicaSet, &by_another, plain.clone(), None),
             ("apps/v1", Kind::ReplicaSet, &json!({ "replicas": 1 }), plain.clone(), None),
-            ("batch/v1", Kind::Job, &by_another, job("it"), Some("batch.kubernetes.io/job-name=it")),
+            ("batch/v1", Kind::Job, &by_another, job("it"), Some("batch.kubernetes.io/controller-uid=it")),
+            ("batch/v1", Kind::Job, &by_another, older, Some("controller-uid=it")),
             // Its selector was written by hand.
             ("batch/v1", Kind::Job, &by_label, job("other"), Some("app=x")),
             ("batch/v1", Kind::Job, &by_another, plain.clone(), None),
@@ -662,7 +781,29 @@ mod tests {
         let mut pod = pod(&json!([owner("apps/v1", "ReplicaSet", "up-1")]));
         pod.metadata.labels =
             serde_json::from_value(json!({ "app": "x", "pod-template-hash": "1" })).unwrap();
-        assert_eq!(ownership(&pod, &known).selector.as_deref(), Some("app=x"));
+        assert_eq!(ownership(&pod, &known).selector.as_deref(), Some("app=x,pod-template-hash"));
+    }
+
+    #[test]
+    fn whose_pod_it_is() {
+        let spec = json!({ "selector": { "matchLabels": { "app": "x" } } });
+        let it = workload("it", spec, json!([]));
+        for (kind, owner, labels, owned) in [
+            (Kind::Deployment, owner("apps/v1", "ReplicaSet", "it-1"), json!({ "app": "x" }), true),
+            (Kind::Deployment, owner("apps/v1", "ReplicaSet", "it-1"), json!({ "app": "y" }), false),
+            // Its selector matches the pods of another controller.
+            (Kind::Deployment, owner("apps/v1", "StatefulSet", "it"), json!({ "app": "x" }), false),
+            (Kind::ReplicaSet, owner("apps/v1", "ReplicaSet", "it"), json!({}), true),
+            (Kind::ReplicaSet, owner("apps/v1", "ReplicaSet", "other"), json!({ "app": "x" }), false),
+            (Kind::Job, owner("batch/v1", "Job", "it"), json!({}), true),
+            (Kind::Job, owner("apps/v1", "ReplicaSet", "it"), json!({ "app": "x" }), false),
+        ] {
+            let mut pod = pod(&json!([owner]));
+            pod.metadata.labels = serde_json::from_value(labels).unwrap();
+            assert_eq!(it.owns(kind, &pod), owned, "{kind:?} {owner}");
+            pod.metadata.namespace = "other".into();
+            assert!(!it.owns(kind, &pod), "{kind:?} {owner}");
+        }
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub struct Screen<'a> {
     drawn: usize,
     size: (u16, u16),
     warnings: Vec<String>,
+    /// What is to be known now; of each the first line fits on the screen.
+    remarks: Vec<String>,
     begun: bool,
     log: VecDeque<(ServerTime, Change)>,
     told: Link,
@@ -57,6 +59,7 @@ impl<'a> Screen<'a> {
             drawn: 0,
             size: (0, 0),
             warnings: Vec::new(),
+            remarks: Vec::new(),
             begun: false,
             log: VecDeque::new(),
             told: Link::Up,
@@ -73,6 +76,16 @@ impl<'a> Screen<'a> {
         } else {
             self.printer.warn(&warning);
         }
+    }
+
+    /// What is to be known as long as it is said: a part of the screen, or once on stderr.
+    pub fn remark(&mut self, remarks: Vec<String>) {
+        if !self.redraws() {
+            for remark in &remarks {
+                self.printer.warn(remark);
+            }
+        }
+        self.remarks = remarks;
     }
 
     fn is_tabular(&self) -> bool {
@@ -176,7 +189,8 @@ impl<'a> Screen<'a> {
                 colour,
             ),
         }];
-        below.extend(self.warnings.iter().map(|warning| {
+        let remarks = self.remarks.iter().filter_map(|remark| remark.lines().next());
+        below.extend(self.warnings.iter().map(String::as_str).chain(remarks).map(|warning| {
             format!("{}{}", Tone::Doubtful.paint("warning: ", colour), sanitise::line(warning))
         }));
         let log: Vec<_> = self

@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep, timeout},
@@ -18,6 +19,7 @@ use crate::{
     clock::BootInstant,
     cluster::{
         Cluster, LEASES, Object, Query, Refusal,
+        leases::Notes,
         single::{Address, Writing},
         watch::{Event, follow},
     },
@@ -137,11 +139,11 @@ impl Claim {
         Self { terms, seconds, leaves_adopted: true, log: Log::default(), ..self.clone() }
     }
 
-    /// Whether what was left as it was is still held by the holder of this claim.
+    /// Whether what was left as it was is still to be had by this claim; its time may have run out meanwhile.
     pub async fn is_left(&self, cluster: &Cluster) -> Result<bool> {
         let lease = persistently(None, async || cluster.lease(&self.at).await).await?;
         let judged = self.judge(cluster, &Seen::new(lease));
-        Ok(judged.is_ok_and(|standing| standing.is_valid(cluster.server_time())))
+        Ok(judged.is_ok())
     }
 
     /// Renews under this claim's terms what was left as it was, and how it stood before. An outage is
@@ -217,11 +219,12 @@ impl Claim {
                 over: seen.version(),
                 sent,
                 before: before.clone(),
-                undo,
+                undo: undo.clone(),
                 node: node.cloned(),
                 open: true,
             });
-            let written = self.write(cluster, seen.lease(), node, &record).await;
+            let adopted = undo.acquired().filter(|_| self.terms.rule == Rule::Process);
+            let written = self.write(cluster, seen.lease(), node, &record, adopted).await;
             match written {
                 Ok(lease) => {
                     self.log.done(&record);
@@ -285,6 +288,7 @@ impl Claim {
         before: Option<&Lease>,
         node: Option<&Metadata>,
         record: &Record,
+        adopted: Option<Timestamp>,
     ) -> Result<Object<Lease>> {
         let who = &self.terms.who;
         let reason = self.terms.reason.as_deref();
@@ -292,9 +296,9 @@ impl Claim {
             return cluster.create_lease(&self.at, record, reason, node, &self.writing).await;
         };
         // Renewed or adopted without a new reason, the old one still holds.
-        let adopted = |plain: &crate::domain::holder::Who| plain.is(lease.holder());
-        let kept = who.is(lease.holder()) || self.terms.adopts.as_ref().is_some_and(adopted);
-        let reason = reason.or(lease.reason().filter(|_| kept));
+        let is_adopted = |plain: &Who| plain.is(lease.holder());
+        let kept = who.is(lease.holder()) || self.terms.adopts.as_ref().is_some_and(is_adopted);
+        let notes = Notes { reason: reason.or(lease.reason().filter(|_| kept)), adopted };
         // An administrator's lease goes with the node alone: otherwise whoever may write a free lease
         // could have the garbage collector delete it. A lease that still belongs to a deleted node of
         // the same name would be deleted from under its holder. Else the owner stays: some clusters
@@ -303,9 +307,10 @@ impl Claim {
         let needed =
             |node: &&Metadata| is_reserved(&record.holder) || metadata.belongs_to_predecessor_of(node);
         let owner = node.filter(|node| needed(node) || metadata.owner_references.is_empty());
-        let written = cluster.write_lease(&self.at, lease, record, reason, owner, &self.writing).await;
+        let spec = record.spec();
+        let written = cluster.write_lease(&self.at, lease, &spec, notes, owner, &self.writing).await;
         if matches!(written, Err(Error::Forbidden { .. })) && owner.is_some_and(|node| !needed(&node)) {
-            return cluster.write_lease(&self.at, lease, record, reason, None, &self.writing).await;
+            return cluster.write_lease(&self.at, lease, &spec, notes, None, &self.writing).await;
         }
         written
     }
@@ -387,7 +392,7 @@ impl Claim {
             let now = lease.as_ref().map(|lease| version(&lease.value));
             if let Some(lease) = lease.as_ref().filter(|lease| self.log.last_in(&lease.value).is_some()) {
                 let held = self.held(lease.clone(), BootInstant::now());
-                match held.release(cluster, &self.writing).await {
+                match held.undo(cluster, &self.writing).await {
                     Err(error) if error.is_unclear() => {
                         sleep(error.pause(PAUSE * 5)).await;
                         attempts = 0..ATTEMPTS;
@@ -400,16 +405,21 @@ impl Claim {
                     }
                 }
             }
+            let left_to = lease.as_ref().map_or(Released::NotOurs, |lease| self.log.left_to(&lease.value));
             let Some(open) = self.log.open_over(now.as_ref()) else {
                 // Whatever is still on its way carries a version that is no more.
-                let shared = lease.is_some_and(|lease| self.log.has_term_of(&lease.value));
                 self.log.clear();
-                return Ok(if shared { Released::Shared } else { Released::NotOurs });
+                return Ok(left_to);
+            };
+            // What it would have renewed is still as it was, and no one else's doing.
+            let is_as_before = match (&open.undo, &lease) {
+                (Undo::PutBack { record, .. }, Some(lease)) => record.is_in(&lease.value.spec),
+                _ => false,
             };
             match self.supersede(cluster, lease.as_ref(), &open).await {
                 Ok(()) => {
                     self.log.clear();
-                    return Ok(Released::NotOurs);
+                    return Ok(if is_as_before { Released::PutBack } else { left_to });
                 }
                 // In a namespace that is not there nothing can arrive.
                 Err(error) if error.is_not_found() && lease.is_none() => return Ok(Released::NotOurs),
@@ -429,20 +439,19 @@ impl Claim {
     /// Leaves a newer version behind than a write that may still arrive carries, so that it is refused.
     async fn supersede(&self, cluster: &Cluster, lease: Option<&Object<Lease>>, open: &Write) -> Result<()> {
         let now = cluster.server_time();
-        let written = match (lease, &open.undo) {
-            (None, _) => {
+        let written = match lease {
+            None => {
                 let record = Record::release(&k8s_openapi::api::coordination::v1::LeaseSpec::default(), now);
                 // Its owner is the one that the late lease would have: it lives as long as that would.
                 cluster.create_lease(&self.at, &record, None, open.node.as_ref(), &self.writing).await
             }
-            (Some(lease), Undo::Release) => {
-                let record = Record::release(&lease.value.spec, now);
-                cluster.write_lease(&self.at, &lease.value, &record, None, None, &self.writing).await
+            Some(lease) if self.log.frees(open, &lease.value) => {
+                let spec = Record::release(&lease.value.spec, now).spec();
+                let notes = Notes::default();
+                cluster.write_lease(&self.at, &lease.value, &spec, notes, None, &self.writing).await
             }
             // It is held as it was: whoever wrote that has to know it again.
-            (Some(lease), Undo::PutBack { .. }) => {
-                cluster.mark_lease(&self.at, &lease.value, now.0, &self.writing).await
-            }
+            Some(lease) => cluster.mark_lease(&self.at, &lease.value, now.0, &self.writing).await,
         };
         written.map(drop)
     }

@@ -78,7 +78,7 @@ pub async fn read_again(cluster: &Cluster, resource: Resource, before: &Candidat
 /// How far the lead has moved to a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Another leads, and has not been asked to make room.
+    /// Another leads, and has not been asked to step down.
     Waiting { leader: String },
     /// The leader was asked, and lets its lease run out.
     Yielding { leader: String, to: String, left: jiff::SignedDuration },
@@ -91,15 +91,15 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// `renewed` is the first renewal seen under this candidate's name: the controller's.
+    /// `renewed` is the first renewal seen under the name of one of these candidates: the controller's.
     fn of(
         lease: Option<&Lease>,
-        candidate: &str,
+        candidates: &[String],
         renewed: &mut Option<jiff::Timestamp>,
         now: ServerTime,
     ) -> Self {
         let Some(lease) = lease.filter(|lease| !lease.holder().is_empty()) else { return Self::Electing };
-        if lease.holder() == candidate {
+        if candidates.iter().any(|candidate| candidate == lease.holder()) {
             let first = *renewed.get_or_insert(lease.renewed().unwrap_or(now.0));
             return if lease.renewed().is_some_and(|renewed| renewed > first) {
                 Self::Leads
@@ -118,30 +118,33 @@ impl Stage {
     }
 }
 
-/// Waits until the candidate leads and renews, telling of each stage.
+/// Waits until one of these candidates leads and renews, telling of each stage: which one it is.
 pub async fn until_leads(
     cluster: &Cluster,
     lease: &Address,
-    candidate: &str,
+    candidates: &[String],
     within: Duration,
     mut told: impl FnMut(&Stage),
-) -> Result<()> {
+) -> Result<String> {
     let mut renewed = None;
     let mut last = None;
     let leads = until(cluster, LEASES, lease, QUIET, |lease: Option<&Object<Lease>>| {
         let lease = lease.map(|lease| &*lease.value);
-        let stage = Stage::of(lease, candidate, &mut renewed, cluster.server_time());
+        let stage = Stage::of(lease, candidates, &mut renewed, cluster.server_time());
         told(&stage);
         let leads = stage == Stage::Leads;
         last = Some(stage);
-        leads.then_some(())
+        lease.filter(|_| leads).map(|lease| lease.holder().to_owned())
     });
     match timeout(within, leads).await {
         Ok(leads) => leads,
         Err(_) => Err(Error::TimedOut {
             message: format!(
-                "{candidate} does not lead after {}{}",
-                humantime::format_duration(within),
+                "{} does not lead after {}{}",
+                candidates.join(" or "),
+                humantime::format_duration(Duration::from_secs(
+                    within.saturating_add(Duration::from_millis(500)).as_secs()
+                )),
                 match &last {
                     Some(Stage::Waiting { leader } | Stage::Yielding { leader, .. }) =>
                         format!(": {leader} still does"),
@@ -192,7 +195,11 @@ mod tests {
             (21, Some(lease("b", 21, 5, None)), Stage::Elected),
             (22, Some(lease("b", 22, 15, None)), Stage::Leads),
         ] {
-            assert_eq!(Stage::of(lease.as_ref(), "b", &mut renewed, ServerTime(at(now))), stage, "at {now}");
+            assert_eq!(
+                Stage::of(lease.as_ref(), &["b".to_owned()], &mut renewed, ServerTime(at(now))),
+                stage,
+                "at {now}"
+            );
         }
     }
 }

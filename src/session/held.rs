@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use k8s_openapi::api::coordination::v1::LeaseSpec;
 use tokio::time::sleep;
 
 use super::claim::{ATTEMPTS, PAUSE, persistently};
@@ -16,12 +17,13 @@ use crate::{
     clock::BootInstant,
     cluster::{
         Cluster, Object, Refusal,
+        leases::Notes,
         single::{Address, Writing},
     },
     domain::{
         holder::Who,
         lease::{Lease, Metadata},
-        maintenance::{Record, Standing, expiry, is_same_term},
+        maintenance::{Record, Standing, adopted, expiry, is_same_term},
         taking::{Terms, Undo},
         time::ServerTime,
     },
@@ -110,9 +112,23 @@ impl Log {
         lock(&self.0).writes.iter().find(|write| write.open && write.over.as_ref() == now).cloned()
     }
 
-    /// Whether a lease is in a term that one of our writes began or renewed.
-    pub fn has_term_of(&self, lease: &Lease) -> bool {
-        lock(&self.0).writes.iter().any(|write| write.record.is_term_of(&lease.spec))
+    /// What has become of a lease that shows another's write as its last.
+    pub fn left_to(&self, lease: &Lease) -> Released {
+        let by_a_process = adopted(lease);
+        let is_adopted = by_a_process.is_some();
+        let spec = by_a_process.map_or_else(|| lease.spec.clone(), |adopted| adopted.spec);
+        let ours = lock(&self.0).writes.iter().any(|write| write.record.is_acquisition_of(&spec));
+        match (ours && !is_terminating(lease), is_adopted) {
+            (true, true) => Released::Adopted,
+            (true, false) => Released::Shared,
+            (false, _) => Released::NotOurs,
+        }
+    }
+
+    /// Whether a lease is released to supersede a write that may still arrive over this version of it. What
+    /// another process of the same holder wrote is left as it is.
+    pub fn frees(&self, open: &Write, lease: &Lease) -> bool {
+        open.undo == Undo::Release && self.left_to(lease) == Released::NotOurs
     }
 
     fn newest(&self) -> Option<Write> {
@@ -141,6 +157,8 @@ pub enum Released {
     NotOurs,
     /// Another process of the same holder has renewed it, and goes on holding it.
     Shared,
+    /// Another process of the same holder has adopted it, and will put it back.
+    Adopted,
 }
 
 /// A lease that is ours. Clones know the same: who keeps it tells who releases it.
@@ -172,6 +190,12 @@ impl Held {
     /// Whether it is not this claim's to keep or to undo.
     pub fn is_left(&self) -> bool {
         self.left
+    }
+
+    /// Whether another process of the same holder was seen to have renewed it: it is held for as long as that
+    /// one was told.
+    pub fn is_shared(&self) -> bool {
+        self.log.as_ref().is_some_and(Log::is_shared)
     }
 
     pub(super) fn log(&self) -> Log {
@@ -221,12 +245,7 @@ impl Held {
         record
     }
 
-    fn record(
-        &self,
-        spec: &k8s_openapi::api::coordination::v1::LeaseSpec,
-        seconds: i32,
-        now: ServerTime,
-    ) -> Record {
+    fn record(&self, spec: &LeaseSpec, seconds: i32, now: ServerTime) -> Record {
         let before = Record::of(spec, now);
         let before = before.unwrap_or_else(|| Record::new_term(Some(spec), &self.who, seconds, now));
         before.renewal(seconds, now)
@@ -247,11 +266,39 @@ impl Held {
         lock(&self.known).0 = lease;
     }
 
-    /// Lets the lease go, or gives it back, if it is still in the term that we hold.
+    /// The same term, as the keeper finds it after a conflict. Whether it shows a renewal of ours that had no
+    /// answer: its time counts from when that was sent.
+    pub(super) fn found_renewed(&self, lease: Object<Lease>) -> bool {
+        let last = self.log.as_ref().and_then(|log| log.last_in(&lease.value));
+        // Others go by the duration that is written there, which may have been changed since.
+        let lasts = |write: &Write| lease.value.spec.lease_duration_seconds >= Some(write.record.seconds);
+        let Some(write) = last.filter(|write| write.sent > self.sent() && lasts(write)) else {
+            self.seen(lease);
+            return false;
+        };
+        self.renewed(&write.record, lease, write.sent);
+        true
+    }
+
+    /// Lets a lease go that was used, or gives it back, if it is still in the term that we hold.
     pub async fn release(&self, cluster: &Cluster, writing: &Writing) -> Result<Released> {
+        self.let_go(cluster, writing, Undo::after_use).await
+    }
+
+    /// Takes back what made the lease ours, if it is still in the term that we hold.
+    pub(super) async fn undo(&self, cluster: &Cluster, writing: &Writing) -> Result<Released> {
+        self.let_go(cluster, writing, |undo| undo).await
+    }
+
+    async fn let_go(
+        &self,
+        cluster: &Cluster,
+        writing: &Writing,
+        how: impl Fn(Undo) -> Undo,
+    ) -> Result<Released> {
         let ours = self.lease();
         let mut lease = ours.clone();
-        let mut unanswered: Vec<(Record, Released)> = Vec::new();
+        let mut unanswered: Vec<(LeaseSpec, Released)> = Vec::new();
         let mut last: Option<Error> = None;
         let mut refusal = Refusal::default();
         let patience = BootInstant::now() + PATIENCE;
@@ -266,25 +313,33 @@ impl Held {
             // A write of ours that was still on its way, such as a rename, may have begun another term.
             let is_ours = |log: &Log| log.last_in(&lease.value).is_some();
             if !is_same_term(&lease.value, &ours.value) && !self.log.as_ref().is_some_and(is_ours) {
-                return Ok(Released::NotOurs);
+                return Ok(self.log.as_ref().map_or(Released::NotOurs, |log| log.left_to(&lease.value)));
             }
             let undo = match &self.log {
                 None => Undo::Release,
                 Some(log) => match log.last_in(&lease.value) {
-                    Some(write) if !log.is_shared() => write.undo,
+                    Some(write) if !log.is_shared() => how(write.undo),
                     _ => return Ok(Released::Shared),
                 },
             };
-            let (record, reason) = undo.record(&lease.value, cluster.server_time());
-            let done = if record.holder.is_empty() { Released::Yes } else { Released::PutBack };
-            let failure =
-                match cluster.write_lease(&self.at, &lease.value, &record, reason, None, writing).await {
-                    Ok(_) => return Ok(done),
-                    Err(error) if error.is_not_found() => return Ok(Released::NotOurs),
-                    Err(error) => error,
-                };
+            // What is put back into a lease that is being deleted is not held.
+            let is_lost = is_terminating(&lease.value) && undo != Undo::Release;
+            let undo = if is_lost { Undo::Release } else { undo };
+            let (spec, reason) = undo.spec(&lease.value, cluster.server_time());
+            let done = match spec.holder_identity.as_deref() {
+                _ if is_lost => Released::NotOurs,
+                Some("") => Released::Yes,
+                _ => Released::PutBack,
+            };
+            let notes = Notes { reason, ..Notes::default() };
+            let failure = match cluster.write_lease(&self.at, &lease.value, &spec, notes, None, writing).await
+            {
+                Ok(_) => return Ok(done),
+                Err(error) if error.is_not_found() => return Ok(Released::NotOurs),
+                Err(error) => error,
+            };
             if failure.is_unclear() {
-                unanswered.push((record, done));
+                unanswered.push((spec, done));
                 sleep(failure.pause(PAUSE * 2)).await;
             } else if failure.is_conflict() {
                 conflicts += 1;
@@ -326,6 +381,9 @@ impl Held {
         let mut refusal = Refusal::default();
         let mut conflicts = 0;
         while conflicts < ATTEMPTS {
+            if self.is_shared() {
+                return self.look_at_shared(cluster).await;
+            }
             let (lease, sent) = (self.lease(), BootInstant::now());
             let record = self.renewal(seconds, cluster.server_time(), sent);
             match cluster.renew_lease(&self.at, &lease.value, &record).await {
@@ -354,13 +412,19 @@ impl Held {
                 }
                 _ => return Err(lost()),
             }
-            if self.log.as_ref().is_some_and(Log::is_shared) {
-                let is_held =
-                    expiry(&self.lease().value.spec).is_ok_and(|until| cluster.server_time().0 <= until);
-                return if is_held { Ok(()) } else { Err(lost()) };
-            }
         }
         Err(self.given_up("renewing", failure))
+    }
+
+    /// Whether a lease that another process of the same holder has renewed is still held.
+    async fn look_at_shared(&self, cluster: &Cluster) -> Result<()> {
+        let now = self.read_again(cluster).await?.ok_or_else(|| self.lost())?;
+        let is_held = expiry(&now.value.spec).is_ok_and(|until| cluster.server_time().0 <= until);
+        if !is_held || is_terminating(&now.value) || !is_same_term(&now.value, &self.lease().value) {
+            return Err(self.lost());
+        }
+        self.seen(now);
+        Ok(())
     }
 
     pub(super) fn lost(&self) -> Error {
@@ -389,10 +453,10 @@ impl Held {
             let record = terms.gathered(&lease.value, seconds, cluster.server_time());
             let over = Some(version(&lease.value));
             log.push(Write { record: record.clone(), over, sent, open: true, ..earlier });
-            let reason = lease.value.reason();
+            let notes = Notes { reason: lease.value.reason(), ..Notes::default() };
             let renamed =
                 |lease, sent| Self::taken(self.at.clone(), terms.who.clone(), lease, sent, log.clone());
-            match cluster.write_lease(&self.at, &lease.value, &record, reason, owner, writing).await {
+            match cluster.write_lease(&self.at, &lease.value, &record.spec(), notes, owner, writing).await {
                 Ok(lease) => {
                     log.done(&record);
                     return Ok(renamed(lease, sent));
@@ -441,8 +505,15 @@ impl Held {
 }
 
 /// What a release without an answer did, if it is the last that was written to the lease.
-fn done_by(unanswered: &[(Record, Released)], lease: &Lease) -> Option<Released> {
-    unanswered.iter().find(|(record, _)| record.is_in(&lease.spec)).map(|(_, done)| *done)
+fn done_by(unanswered: &[(LeaseSpec, Released)], lease: &Lease) -> Option<Released> {
+    let is_in = |spec: &LeaseSpec| {
+        let of = |spec: &LeaseSpec| {
+            let transitions = spec.lease_transitions.unwrap_or(0);
+            (spec.holder_identity.clone(), spec.acquire_time.clone(), spec.renew_time.clone(), transitions)
+        };
+        of(spec) == of(&lease.spec)
+    };
+    unanswered.iter().find(|(spec, _)| is_in(spec)).map(|(_, done)| *done)
 }
 
 /// Whether only its finalizers keep a lease: nothing that is written to it lasts.
@@ -457,9 +528,10 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use jiff::{SignedDuration, Timestamp};
-    use k8s_openapi::{api::coordination::v1::LeaseSpec, apimachinery::pkg::apis::meta::v1::MicroTime};
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 
     use super::*;
+    use crate::domain::maintenance::ADOPTED;
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::UNIX_EPOCH + SignedDuration::from_secs(1_000_000 + seconds)
@@ -509,10 +581,28 @@ mod tests {
         assert!(!log.is_shared());
         log.look(&lease(5, 60));
         assert!(log.is_shared());
-        assert!(log.has_term_of(&lease(5, 60)), "the same term, renewed by another process");
+        let open = write(6, Some("5"));
+        let left_to = |lease: &Lease| {
+            let left_to = log.left_to(lease);
+            assert_eq!(log.frees(&open, lease), left_to == Released::NotOurs, "{lease:?}");
+            left_to
+        };
+        assert_eq!(left_to(&lease(5, 60)), Released::Shared, "the same term, renewed by another process");
+        let mut put_back = lease(0, 60);
+        put_back.spec.lease_transitions = Some(3);
+        assert_eq!(left_to(&put_back), Released::Shared, "adopted and put back");
         let mut next = lease(5, 60);
-        next.spec.lease_transitions = Some(2);
-        assert!(!log.has_term_of(&next));
+        next.spec.acquire_time = Some(MicroTime(at(5)));
+        assert_eq!(left_to(&next), Released::NotOurs);
+        let mut adopted = next.clone();
+        adopted.spec.holder_identity = Some("me#2e".into());
+        assert_eq!(left_to(&adopted), Released::NotOurs);
+        adopted.metadata.annotations.insert(ADOPTED.into(), format!("{:.6}", at(0)));
+        assert_eq!(left_to(&adopted), Released::Adopted);
+        for mut lease in [lease(5, 60), adopted] {
+            lease.metadata.deletion_timestamp = Some(at(6));
+            assert_eq!(left_to(&lease), Released::NotOurs, "it is being deleted");
+        }
         log.clear();
         assert!(log.is_empty() && !log.is_shared(), "what is taken again is ours alone");
     }
@@ -520,7 +610,7 @@ mod tests {
     #[test]
     fn a_release_without_an_answer_did_what_was_written() {
         let released = Record { holder: String::new(), ..record(3) };
-        let unanswered = [(record(1), Released::PutBack), (released, Released::Yes)];
+        let unanswered = [(record(1).spec(), Released::PutBack), (released.spec(), Released::Yes)];
         assert_eq!(done_by(&unanswered, &lease(1, 60)), Some(Released::PutBack));
         let mut free = lease(3, 1);
         free.spec.holder_identity = Some(String::new());

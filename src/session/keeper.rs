@@ -70,7 +70,8 @@ pub async fn keep(cluster: &Cluster, held: &[Held], schedule: Schedule, valid: i
 }
 
 /// As [`keep`], for leases that nothing runs under: what could not be renewed in time is lost only when
-/// another takes it.
+/// another takes it; and what another process of the same holder has renewed is held for as long as that one
+/// was told.
 pub async fn keep_patiently(cluster: &Cluster, held: &[Held], schedule: Schedule) -> Lost {
     keep_all(cluster, held, schedule, true, |_| ()).await
 }
@@ -224,9 +225,15 @@ async fn keep_one(
                             if let Some(lost) = fate(held, now.as_ref()) {
                                 return lost;
                             }
-                            // Ours still: our own write without an answer, or somebody's annotation.
-                            if let Some(now) = now {
-                                held.seen(now);
+                            // Ours still: our own renewal without an answer, a renewal by another process
+                            // of the same holder, or an annotation.
+                            if now.is_some_and(|now| held.found_renewed(now)) {
+                                renewed();
+                                break;
+                            }
+                            // That process was told for how long it is held.
+                            if patient && held.is_shared() {
+                                return std::future::pending().await;
                             }
                             sleep(BREATH.min(patience / 4)).await;
                             continue;

@@ -22,6 +22,8 @@ fn bash_completes_at_every_depth() {
         ("kubectl-lease maint acquire --dry", "--dry-run"),
         ("kubectl-lease doctor -o ", "table wide json yaml name"),
         ("kubectl-lease candidates ex", "explain"),
+        ("kubectl-lease candidates re", "rehearse repair"),
+        ("kubectl-lease candidates pr", "prune"),
         ("kubectl-lease candidates set-priority --de", "--detach"),
         ("kubectl-lease -n kube-system candidates clear-priority --ex", "--expired"),
         ("kubectl-lease force-delete --sa", "--safe"),

@@ -166,9 +166,15 @@ fn a_file_that_cannot_be_read_is_named_once_and_plainly() {
     assert!(!outcome.stderr.contains("secret"), "{outcome:?}");
     fs::remove_file(&file).unwrap();
 
-    for (field, what) in [("client-certificate", "client certificate"), ("client-key", "client key")] {
-        let outcome = run_as(&json!({ field: file }), &[]).expect(1);
+    let data = "Y2VydGlmaWNhdGU=";
+    for (user, what) in [
+        (json!({ "client-certificate": file }), "client certificate"),
+        (json!({ "client-certificate-data": data, "client-key": file }), "client key"),
+    ] {
+        let outcome = run_as(&user, &[]).expect(1);
         let said = format!("error: cannot read the {what} {path}: No such file or directory (os error 2)\n");
         assert_eq!(outcome.stderr, said);
     }
+    // As with kubectl, a key alone is nothing.
+    run_as(&json!({ "client-key": file }), &[]).expect(0);
 }

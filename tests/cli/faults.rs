@@ -3,7 +3,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _, thread, time::Duration};
 use serde_json::{Value, json};
 
 use crate::{
-    plugin::Plugin,
+    plugin::{Plugin, wait_for},
     stub::{Reply, Stub, lease, list},
 };
 
@@ -190,24 +190,37 @@ fn a_watch_that_was_suspended_looks_again_before_it_concludes() {
     assert_eq!(watching.stdout().lines().count(), 2, "{}", watching.stdout());
 }
 
-/// While it was suspended the server's last words were kept by the connection: they are old.
+/// While it was suspended the server's last words were kept by the connection: they are old, also when the
+/// watch was opened only meanwhile.
 #[test]
 fn what_arrived_during_a_suspension_is_no_news_of_now() {
-    let stub = Stub::start(|number, _| match number {
-        0 => Reply::Whole(200, "", list(1, &[lease("a", 1, 13), lease("b", 1, 13)])),
-        1 => Reply::Later(
-            Duration::from_secs(3),
-            vec![json!({ "type": "MODIFIED", "object": lease("b", 2, 0) })],
-        ),
-        _ => Reply::Never,
+    let openings: [fn(Duration, Vec<Value>) -> Reply; 2] = [Reply::Later, Reply::OpenedLater];
+    let watches = openings.map(|how| {
+        let stub = Stub::start(move |number, _| match number {
+            0 => Reply::Whole(200, "", list(1, &[lease("a", 1, 13), lease("b", 1, 13)])),
+            1 => how(Duration::from_secs(3), vec![json!({ "type": "MODIFIED", "object": lease("b", 2, 0) })]),
+            _ => Reply::Never,
+        });
+        let watching = plugin(&stub).start(&["apiservers", "-w"]);
+        watching.until("the table", SOON, |text| text.contains("alive"));
+        (stub, watching)
     });
-    let watching = plugin(&stub).start(&["apiservers", "-w"]);
-    watching.until("the table", SOON, |text| text.contains("alive"));
-    watching.signal("-STOP");
+    // The second one has asked for its watch.
+    for (stub, _) in &watches {
+        wait_for("the watch", SOON, || stub.requests().len() > 1, String::new);
+    }
+    let signal = |name: &str| {
+        for (_, watching) in &watches {
+            watching.signal(name);
+        }
+    };
+    signal("-STOP");
     thread::sleep(Duration::from_secs(20));
-    watching.signal("-CONT");
-    watching.until_stderr("the loss", Duration::from_secs(20), |text| text.contains("connection lost"));
-    assert_eq!(watching.stdout().lines().count(), 3, "{}", watching.stdout());
+    signal("-CONT");
+    for (_, watching) in &watches {
+        watching.until_stderr("the loss", Duration::from_secs(20), |text| text.contains("connection lost"));
+        assert_eq!(watching.stdout().lines().count(), 3, "{}", watching.stdout());
+    }
 }
 
 #[test]

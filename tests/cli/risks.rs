@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
 use kubectl_lease::domain::{
-    node::Contact,
+    node::{Contact, Declared},
     risk::{Deletion, Facts, Risk},
     workload::Successor,
 };
@@ -23,7 +23,7 @@ has seen the case on real nodes; a cell without one is the rule's word alone.
   Job, a DaemonSet with a surge. A pod of an Indexed Job is *one*, that of its index, however many indexes
   run at once. *alone*: a StatefulSet, a Deployment with the strategy Recreate, a Job
   with the podReplacementPolicy Failed or of a CronJob with the concurrencyPolicy Forbid, a
-  DaemonSet, and whatever is not known or may not be read.
+  DaemonSet, and whatever is not known, may not be read, or is owned by what is not known.
 - A pod that leads is high where its node is alive, and critical where that is not known. One that is over
   its disruption budget, or without which no majority of the replicas of its set is ready, is high at least
   where its node is not given up; that others are ready makes nothing safer. What may not be read counts as
@@ -88,7 +88,7 @@ const SEEN: &[(Contact, Deletion, &str, &str, &str)] = &[
         "shared",
         "a_node_that_is_back_and_not_ready_is_taken_into_service_first",
     ),
-    (Contact::Late, Deletion::NotBegun, "alone", "shared", "a_node_object_that_was_deleted_is_created_again"),
+    (Contact::Gone, Deletion::NotBegun, "alone", "shared", "a_node_object_that_was_deleted_is_created_again"),
     (
         Contact::Silent,
         Deletion::NotBegun,
@@ -106,11 +106,102 @@ const SEEN: &[(Contact, Deletion, &str, &str, &str)] = &[
         "a_job_is_resumed_when_all_its_pods_are_gone",
     ),
     (Contact::Heard, Deletion::NotBegun, "alone", "shared", "what_has_no_grace_is_ended_by_hand"),
+    (
+        Contact::Heard,
+        Deletion::NotBegun,
+        "rolling, one",
+        "shared",
+        "a_line_that_is_interrupted_is_found_and_finished",
+    ),
+    (
+        Contact::Silent,
+        Deletion::Begun,
+        "rolling, one",
+        "shared",
+        "a_line_that_waits_in_vain_is_finished_when_the_node_is_back",
+    ),
+    (
+        Contact::Silent,
+        Deletion::NotBegun,
+        "alone",
+        "shared",
+        "a_pod_is_kept_from_being_evicted_from_a_lost_node",
+    ),
+    (
+        Contact::Silent,
+        Deletion::NotBegun,
+        "no controller",
+        "exclusive",
+        "a_pod_is_kept_from_being_evicted_from_a_lost_node",
+    ),
+    (
+        Contact::Late,
+        Deletion::NotBegun,
+        "alone",
+        "shared",
+        "a_pod_is_kept_from_being_evicted_from_a_lost_node",
+    ),
+    (
+        Contact::Late,
+        Deletion::NotBegun,
+        "no controller",
+        "shared",
+        "a_pod_is_kept_from_being_evicted_from_a_lost_node",
+    ),
+    (
+        Contact::Late,
+        Deletion::NotBegun,
+        "rolling, several",
+        "exclusive",
+        "a_pod_is_kept_from_being_evicted_from_a_lost_node",
+    ),
+    (
+        Contact::Late,
+        Deletion::NotBegun,
+        "alone",
+        "shared",
+        "a_taint_from_an_earlier_outage_is_taken_off_first",
+    ),
+    (
+        Contact::Silent,
+        Deletion::Begun,
+        "rolling, one",
+        "shared",
+        "a_node_that_is_deleted_after_its_controller_was_stopped_is_named",
+    ),
+    (
+        Contact::Silent,
+        Deletion::NotBegun,
+        "alone",
+        "shared",
+        "what_has_no_grace_is_left_alone_on_a_partitioned_node",
+    ),
+    (
+        Contact::NotReady,
+        Deletion::NotBegun,
+        "alone",
+        "shared",
+        "what_has_no_grace_is_left_alone_where_the_runtime_hangs",
+    ),
+    (
+        Contact::Heard,
+        Deletion::NotBegun,
+        "alone",
+        "shared",
+        "what_has_no_grace_is_brought_back_when_its_containers_have_ended",
+    ),
     (Contact::Heard, Deletion::NotBegun, "rolling, several", "shared", "a_batch_keeps_its_disruption_budget"),
     (
         Contact::NotReady,
         Deletion::NotBegun,
         "rolling, one",
+        "shared",
+        "a_job_is_not_evicted_where_the_runtime_hangs",
+    ),
+    (
+        Contact::NotReady,
+        Deletion::NotBegun,
+        "alone",
         "shared",
         "a_job_is_not_evicted_where_the_runtime_hangs",
     ),
@@ -140,36 +231,34 @@ const SEEN: &[(Contact, Deletion, &str, &str, &str)] = &[
     ),
 ];
 
-/// The rows that one test has seen whole, of storage that others may write too.
-const ROWS: &[(Contact, Deletion)] = &[
-    (Contact::Heard, Deletion::NotBegun),
-    (Contact::Heard, Deletion::Begun),
-    (Contact::NotReady, Deletion::NotBegun),
-    (Contact::NotReady, Deletion::Begun),
-    (Contact::NotReady, Deletion::Stuck),
-    (Contact::Late, Deletion::NotBegun),
-    (Contact::Late, Deletion::Begun),
-    (Contact::Late, Deletion::Stuck),
-    (Contact::Silent, Deletion::NotBegun),
-    (Contact::Silent, Deletion::Begun),
-    (Contact::Silent, Deletion::Stuck),
-    (Contact::Fenced, Deletion::NotBegun),
-    (Contact::Back, Deletion::NotBegun),
-    (Contact::Back, Deletion::Begun),
-];
+/// Two tests together have seen every cell of every row.
 const BY: &str = "the_verdicts_on_real_nodes_are_those_of_the_table";
-const GONE: &str = "the_verdicts_where_a_node_is_gone_are_those_of_the_table";
+const OFF: &str = "the_verdicts_where_a_machine_is_off_are_those_of_the_table";
+
+/// Which of them has seen a row.
+fn rows() -> impl Iterator<Item = (Contact, Deletion, &'static str)> {
+    let by = |(contact, deletion)| match (contact, deletion) {
+        (Contact::Fenced, Deletion::NotBegun) => vec![BY, OFF],
+        (Contact::Fenced | Contact::Gone, _) => vec![OFF],
+        _ => vec![BY],
+    };
+    let all = NODES.into_iter().flat_map(|contact| DELETIONS.map(|(deletion, _)| (contact, deletion)));
+    all.flat_map(move |row| by(row).into_iter().map(move |test| (row.0, row.1, test)))
+}
 
 /// All that was seen, cell by cell.
 fn seen() -> Vec<(Contact, Deletion, &'static str, &'static str, &'static str)> {
-    let rows = ROWS.iter().flat_map(|row| OWNERS.map(|owner| (row.0, row.1, owner, "shared", BY)));
+    let rows = rows().flat_map(|(contact, deletion, test)| {
+        STORAGES
+            .into_iter()
+            .flat_map(move |(storage, _)| OWNERS.map(move |owner| (contact, deletion, owner, storage, test)))
+    });
     // Its set of two has no majority without one of them, which makes the risk high.
     let rows = rows.filter(|(contact, deletion, owner, storage, _)| {
         (*deletion, *owner) != (Deletion::NotBegun, "rolling, several")
             || facts(*contact, *deletion, owner, storage).risk() != Risk::Medium
     });
-    let gone = OWNERS.map(|owner| (Contact::Gone, Deletion::NotBegun, owner, "shared", GONE));
-    SEEN.iter().copied().chain(rows).chain(gone).collect()
+    SEEN.iter().copied().chain(rows).collect()
 }
 
 fn facts(contact: Contact, deletion: Deletion, owner: &str, storage: &str) -> Facts {
@@ -193,7 +282,11 @@ fn facts(contact: Contact, deletion: Deletion, owner: &str, storage: &str) -> Fa
         leads: Some(false),
         no_budget: Some(false),
         no_majority: Some(false),
-        out_of_service: contact == Contact::Back || contact == Contact::Fenced,
+        out_of_service: match contact {
+            Contact::Back => Some(Declared::Before),
+            Contact::Fenced => Some(Declared::Since),
+            _ => None,
+        },
     }
 }
 

@@ -22,6 +22,8 @@ pub enum Reply {
     Watch(Vec<Value>),
     /// A watch whose lines come after a while, and which stays open.
     Later(Duration, Vec<Value>),
+    /// The same, but its headers come as late as its lines.
+    OpenedLater(Duration, Vec<Value>),
     /// A watch that stays open and says nothing.
     Silence,
     /// Nothing at all, not even headers, on a connection that stays open.
@@ -127,11 +129,16 @@ fn serve(
                 let _ = writer.write_all(text.as_bytes());
                 true
             }
-            Reply::Silence | Reply::Later(..) => {
+            Reply::Silence | Reply::Later(..) | Reply::OpenedLater(..) => {
+                if let Reply::OpenedLater(pause, _) = reply {
+                    thread::sleep(pause);
+                }
                 let text = format!("HTTP/1.1 200 OK\r\n{}connection: close\r\n\r\n", date(""));
                 let _ = writer.write_all(text.as_bytes());
-                if let Reply::Later(pause, lines) = reply {
+                if let Reply::Later(pause, _) = reply {
                     thread::sleep(pause);
+                }
+                if let Reply::Later(_, lines) | Reply::OpenedLater(_, lines) = reply {
                     let text = lines.iter().fold(String::new(), |text, line| format!("{text}{line}\n"));
                     let _ = writer.write_all(text.as_bytes());
                 }

@@ -9,12 +9,15 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
+    REAL, TEST_LABEL,
     harness::{
         ControlPlane, Shape, User,
         components::{Components, Entrant, announce},
         faults::{Fault, FaultProxy},
+        players::{Mode, Player, World},
         random,
     },
+    identity_lease,
     plugin::{Outcome, Plugin, wait_for},
     shared,
 };
@@ -22,20 +25,20 @@ use crate::{
 const SOON: Duration = Duration::from_secs(15);
 const MANAGER: &str = "kube-controller-manager";
 
-fn admin(plane: &ControlPlane) -> Plugin {
+pub fn admin(plane: &ControlPlane) -> Plugin {
     Plugin::new(plane.kubeconfig(User::Admin, 0))
 }
 
-fn json_of(outcome: &Outcome) -> Value {
+pub fn json_of(outcome: &Outcome) -> Value {
     serde_json::from_str(&outcome.stdout).unwrap()
 }
 
-fn items(plugin: &Plugin, args: &[&str]) -> Vec<Value> {
+pub fn items(plugin: &Plugin, args: &[&str]) -> Vec<Value> {
     let args = [&["candidates", "-o", "json"], args].concat();
     json_of(&plugin.run(&args).expect(0))["items"].as_array().unwrap().clone()
 }
 
-fn named(items: &[Value], flag: &str) -> Vec<String> {
+pub fn named(items: &[Value], flag: &str) -> Vec<String> {
     let marked = items.iter().filter(|item| item[flag] == true);
     marked.map(|item| item["candidate"].as_str().unwrap().to_owned()).collect()
 }
@@ -47,13 +50,13 @@ fn short(name: &str) -> String {
 }
 
 /// A namespace of a test's own.
-fn namespace(plane: &ControlPlane) -> String {
+pub fn namespace(plane: &ControlPlane) -> String {
     let namespace = format!("election-{}", random());
     plane.kubectl(&["create", "namespace", &namespace]);
     namespace
 }
 
-fn field(plane: &ControlPlane, namespace: &str, what: &str, name: &str, path: &str) -> String {
+pub fn field(plane: &ControlPlane, namespace: &str, what: &str, name: &str, path: &str) -> String {
     plane.kubectl(&["get", what, name, "-n", namespace, "-o", &format!("jsonpath={path}")])
 }
 
@@ -62,7 +65,7 @@ fn holder(plane: &ControlPlane, namespace: &str, lease: &str) -> String {
 }
 
 /// A candidate as an object, without what every write changes.
-fn candidate_object(plane: &ControlPlane, namespace: &str, name: &str) -> Value {
+pub fn candidate_object(plane: &ControlPlane, namespace: &str, name: &str) -> Value {
     let text = plane.kubectl(&["get", "leasecandidate", name, "-n", namespace, "-o", "json"]);
     let mut object: Value = serde_json::from_str(&text).unwrap();
     object["metadata"].as_object_mut().unwrap().remove("resourceVersion");
@@ -142,7 +145,7 @@ fn the_lead_of_the_real_controller_manager_goes_where_it_was_said_to_go() {
     wait_for("it renews", SOON, || renewed() != then, String::new);
     watching
         .until("the handover is told", SOON, |text| text.contains(&format!("{}   leads   ", short(&third))));
-    let asked = format!("{}   preferred   {} is asked to make room", short(&third), short(&next[0]));
+    let asked = format!("{}   preferred   {} is asked to step down", short(&third), short(&next[0]));
     assert!(watching.stdout().contains(&asked), "{}", watching.stdout());
 
     let all = items(&plugin, &[]);
@@ -285,7 +288,7 @@ fn the_real_controller_elects_whom_we_name() {
 }
 
 /// A lease of coordinated election.
-fn lease(namespace: &str, name: &str, holder: &str, seconds: i64) -> Value {
+pub fn lease(namespace: &str, name: &str, holder: &str, seconds: i64) -> Value {
     json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": { "name": name, "namespace": namespace },
@@ -373,11 +376,11 @@ fn candidates_that_are_equal_are_called_so() {
     let _components = Components::answer(plane, &namespace);
     let created =
         |name: &str| field(plane, &namespace, "leasecandidate", name, "{.metadata.creationTimestamp}");
-    // In the same second, in one of a few attempts.
+    // In the same second, in one of a few attempts; whether one of them is elected already or not, two are left.
     let round = (0..10).find(|round| {
-        let names = [format!("a{round}"), format!("b{round}")];
+        let names = ["a", "b", "c"].map(|name| format!("{name}{round}"));
         announce(plane, &namespace, &names.clone().map(|name| Entrant::new(&name, &format!("tied-{round}"))));
-        created(&names[0]) == created(&names[1])
+        names.iter().all(|name| created(name) == created(&names[0]))
     });
     let lease = format!("tied-{}", round.unwrap());
     let listed = admin(plane).run(&["candidates", &lease, "-n", &namespace, "--no-headers"]).expect(0);
@@ -665,7 +668,7 @@ fn a_write_that_always_conflicts_is_given_up_and_one_that_failed_once_is_not() {
 /// For a strategy of somebody else's the controller makes a lease whose holder is null, which no
 /// kube-apiserver survives once that strategy changes.
 #[test]
-fn a_lease_whose_holder_is_null_is_left_alone() {
+fn a_lease_whose_holder_is_null_is_left_alone_until_it_is_repaired() {
     let plane = shared();
     let namespace = namespace(plane);
     let _components = Components::answer(plane, &namespace);
@@ -697,6 +700,20 @@ fn a_lease_whose_holder_is_null_is_left_alone() {
     assert_eq!(lease(), before, "and nobody touched it");
     let listed = items(&plugin, &["-n", &namespace]);
     assert_eq!(named(&listed, "next"), [""; 0]);
+
+    // A later candidate can bring back the strategy of Kubernetes: it is warned of that, and repaired.
+    plugin
+        .run(&["candidates", "-n", &namespace])
+        .expect(0)
+        .says("a candidate with the strategy of Kubernetes that joins later ends the kube-apiserver")
+        .says(&format!("'kubectl lease candidates repair foreign -n {namespace}' repairs it"));
+    plugin.run(&["candidates", "repair", "foreign", "-n", &namespace, "--yes"]).expect(0);
+    assert_eq!(lease()["spec"]["holderIdentity"], "");
+    let again = plugin.run(&["candidates", "repair", "foreign", "-n", &namespace]).expect(0);
+    assert!(again.stdout.contains("nothing to repair"), "{again:?}");
+    announce(plane, &namespace, &[Entrant { binary: "1.38.0", ..Entrant::new("two_2", "foreign") }]);
+    let elected = || lease()["spec"]["holderIdentity"] != "";
+    wait_for("an election that nobody dies of", SOON, elected, text);
 }
 
 #[test]
@@ -707,8 +724,11 @@ fn without_rights_the_missing_one_is_named_and_with_the_documented_ones_all_work
         &["candidates"][..],
         &["candidates", "-w"],
         &["candidates", "explain", MANAGER],
+        &["candidates", "rehearse", MANAGER, "--to", "1.38"],
         &["candidates", "set-priority", "x", "1", "--yes"],
         &["candidates", "clear-priority", "--all", "--yes"],
+        &["candidates", "repair", MANAGER, "--yes"],
+        &["candidates", "prune", "--yes"],
     ] {
         nobody.run(args).expect(7).says("leasecandidates.coordination.k8s.io");
     }
@@ -716,12 +736,22 @@ fn without_rights_the_missing_one_is_named_and_with_the_documented_ones_all_work
 
     let contest = Contest::start(plane);
     let elector = Plugin::new(plane.kubeconfig(User::Elector, 0));
+    announce(
+        plane,
+        &contest.namespace,
+        &[Entrant { alive: false, renewed: 1900, ..Entrant::new("dead_9", "contest") }],
+    );
     for args in [
         &["candidates"][..],
         &["candidates", "explain", "contest", "-n", &contest.namespace],
+        &["candidates", "rehearse", "contest", "-n", &contest.namespace, "--to", "1.38"],
+        &["candidates", "wait", MANAGER, "--leader", "cp-1"],
         &["leaders"],
         &["candidates", "set-priority", "two", "3", "-n", &contest.namespace, "--yes"],
         &["candidates", "clear-priority", "two", "-n", &contest.namespace, "--yes"],
+        // Whoever is elected here does not renew: as soon as it is called stuck, it is repaired.
+        &["candidates", "repair", "contest", "-n", &contest.namespace, "--yes"],
+        &["candidates", "prune", "dead_9", "-n", &contest.namespace, "--yes"],
     ] {
         elector.run(args).expect(0);
     }
@@ -743,6 +773,7 @@ fn an_older_api_is_used_where_there_is_no_other() {
     let all = items(&plugin, &[]);
     assert_eq!(all[0]["leaseCandidate"]["apiVersion"], "coordination.k8s.io/v1alpha2");
     plugin.run(&["candidates"]).expect(0).says("no kube-apiserver runs the election controller");
+    plugin.run(&["candidates", "-o", "name", "--exit-code"]).expect(4);
     plugin
         .run(&["candidates", "set-priority", "one", "5", "--yes"])
         .expect(6)
@@ -752,4 +783,48 @@ fn an_older_api_is_used_where_there_is_no_other() {
     assert!(explained.contains("Nobody leads: there is no lease yet."), "{explained}");
     let watching = plugin.start(&["candidates", "-w"]);
     watching.until("the table", SOON, |text| text.contains("one_1"));
+}
+
+/// What is listed is well, or it is not: the exit code says so for scripts, whatever is printed.
+#[test]
+fn with_exit_code_something_that_is_not_well_is_4() {
+    let plane = shared();
+    let (test, namespace) = (random(), format!("exit-{}", random()));
+    let plugin = admin(plane);
+    let code = |args: &[&str]| {
+        let plain = plugin.run(args).expect(0);
+        let asked = plugin.run(&[args, &["--exit-code"]].concat());
+        assert_eq!(plain.stdout.lines().count(), asked.stdout.lines().count(), "{args:?}");
+        asked.code
+    };
+
+    assert_eq!(code(&["apiservers", "-l", REAL]), 0);
+    let host = format!("late-{test}");
+    plane.apply(&identity_lease(&test, &host, &format!("{host}_1"), 45));
+    assert_eq!(code(&["apiservers", "-l", &format!("{TEST_LABEL}={test}")]), 4);
+    assert_eq!(code(&["apiservers", &host, "-o", "json"]), 4);
+
+    plane.kubectl(&["create", "namespace", &namespace]);
+    let world = World::start(plane, &namespace);
+    let leases = ["-n", &namespace];
+    assert_eq!(code(&["leaders", "-n", &namespace]), 0, "no lease is no lease without a leader");
+    assert_eq!(code(&["candidates", "-n", &namespace]), 0);
+    world.add(Player::new("one", "well", Mode::Exits));
+    let led = || plugin.run(&["leaders", "well", "-n", &namespace, "--exit-code"]).code == 0;
+    wait_for("the leader", SOON, led, String::new);
+    assert_eq!(code(&[&["candidates"], &leases[..]].concat()), 0);
+    // The best one does not answer, and the lease of nobody has run out.
+    let dead = Entrant { emulation: "1.36.0", renewed: 700, alive: false, ..Entrant::new("two_2", "well") };
+    announce(plane, &namespace, &[dead]);
+    assert_eq!(code(&["candidates", "-n", &namespace]), 4);
+    assert_eq!(code(&["candidates", "well", "-n", &namespace, "-o", "name"]), 4);
+    assert_eq!(code(&["leaders", "-n", &namespace]), 0);
+    plane.apply(&serde_json::json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": { "name": "left", "namespace": namespace },
+        "spec": { "holderIdentity": "", "leaseDurationSeconds": 1 },
+    }));
+    assert_eq!(code(&["leaders", "-n", &namespace]), 4);
+    assert_eq!(code(&["leaders", "left", "-n", &namespace, "-o", "yaml"]), 4);
+    plugin.run(&["leaders", "nothing", "-n", &namespace, "--exit-code"]).expect(3);
 }

@@ -174,7 +174,7 @@ fn an_exec_plugin_that_fails_says_so_and_how_to_get_it() {
 }
 
 /// A proxy that only tunnels, and counts what it tunnels.
-fn tunnel() -> (String, Arc<AtomicUsize>) {
+pub fn tunnel() -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let count = Arc::new(AtomicUsize::new(0));
@@ -264,16 +264,34 @@ fn in_a_pod_the_service_account_is_used_unless_a_cluster_is_named() {
     };
 
     let port = plane.url(0).rsplit(':').next().unwrap().to_owned();
-    let run = |args: &[&str]| {
-        let all = [&[account.as_str(), env!("CARGO_BIN_EXE_kubectl-lease")], args].concat();
-        let mut command = isolated(way, &all);
+    let kubectl = plane.assets.join("kubectl").display().to_string();
+    let run_with = |kubeconfig: &str, program: &str, args: &[&str]| {
+        let mut command = isolated(way, &[&[account.as_str(), program], args].concat());
         command.env("KUBERNETES_SERVICE_HOST", "127.0.0.1").env("KUBERNETES_SERVICE_PORT", &port);
+        command.env("KUBECONFIG", kubeconfig);
         let output = command.output().unwrap();
         (
             output.status.code(),
             String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr),
         )
     };
+    let run = |args: &[&str]| run_with("", env!("CARGO_BIN_EXE_kubectl-lease"), args);
+    // In which nothing is chosen is as good as none, for kubectl too.
+    let mut unchosen: Value =
+        serde_json::from_str(&fs::read_to_string(plane.kubeconfig(User::Nobody, 0)).unwrap()).unwrap();
+    unchosen["current-context"] = "".into();
+    for (n, text) in
+        [String::new(), json!({ "kind": "Config" }).to_string(), unchosen.to_string()].iter().enumerate()
+    {
+        let file = plane.folder.join(format!("unchosen-{n}-{}", random()));
+        fs::write(&file, text).unwrap();
+        let file = file.display().to_string();
+        let (code, said) =
+            run_with(&file, env!("CARGO_BIN_EXE_kubectl-lease"), &["apiservers", "-l", crate::REAL]);
+        assert_eq!(code, Some(0), "{text}: {said}");
+        let (code, said) = run_with(&file, &kubectl, &["get", "leases", "-n", "kube-system", "-o", "name"]);
+        assert_eq!(code, Some(0), "{text}: {said}");
+    }
     let (code, said) = run(&["apiservers", "-l", crate::REAL]);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("cp-1   alive"), "{said}");

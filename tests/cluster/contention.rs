@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::{
     harness::{
         User,
-        faults::{Fault, FaultProxy},
+        faults::{Fault, FaultProxy, Gate},
         random,
     },
     plugin::{Plugin, Running, wait_for},
@@ -312,7 +312,7 @@ fn a_name_that_arrives_after_giving_up_is_taken_back() {
             }
             if is_late.load(Ordering::SeqCst) {
                 counted.fetch_add(1, Ordering::SeqCst);
-                return Fault::Late(3000);
+                return Fault::Late(6000);
             }
             Fault::None
         });
@@ -322,7 +322,7 @@ fn a_name_that_arrives_after_giving_up_is_taken_back() {
         thread::sleep(Duration::from_millis(100));
         one.signal("-TERM");
         assert_eq!(one.wait(), 130, "{}", one.stderr());
-        thread::sleep(Duration::from_millis(3500));
+        thread::sleep(Duration::from_millis(6500));
         assert_eq!([holder(&a), holder(&b)], ["", ""], "{}", one.stderr());
     }
 }
@@ -347,29 +347,27 @@ fn a_write_that_was_done_twice_is_known_again() {
     assert_eq!(holder(&c), "");
 }
 
-/// Two commands of one holder took the same lease, and one of them fails.
+/// Two commands of one holder took the same lease, and one of them is given up.
 #[test]
 fn what_another_process_renewed_is_said_to_be_still_held() {
-    let [a, b] = nodes();
-    let (writing, path) = (Arc::new(AtomicBool::new(false)), format!("/leases/{b}?"));
-    let seen = Arc::clone(&writing);
-    others(&[&b]);
-    release_others(&b);
-    let proxy = FaultProxy::start(shared(), move |method, asked| {
-        if is_lease_write(method, asked) && asked.contains(&path) {
-            seen.store(true, Ordering::SeqCst);
-            thread::sleep(Duration::from_secs(3));
-            return Fault::Refuse(403);
-        }
-        Fault::None
+    let [a] = nodes();
+    let written = Arc::new(AtomicBool::new(false));
+    let once = Arc::clone(&written);
+    let proxy = FaultProxy::start(shared(), move |method, path| {
+        let first = is_lease_write(method, path) && !once.swap(true, Ordering::SeqCst);
+        if first { Fault::HoldAnswer } else { Fault::None }
     });
-    let mut one = Plugin::new(&proxy.kubeconfig).start(&["maint", "acquire", &a, &b, "--holder", "jane"]);
-    wait_for("it writes", SOON, || writing.load(Ordering::SeqCst), || one.stderr());
+    let mut given_up = Plugin::new(&proxy.kubeconfig).start(&["maint", "acquire", &a, "--holder", "jane"]);
+    wait_for("it is held", SOON, || holder(&a) == "jane", || given_up.stderr());
     let other = plugin().run(&["maint", "acquire", &a, "--holder", "jane"]).expect(0);
     assert!(other.stdout.contains("it was yours already"), "{other:?}");
-    assert_eq!(one.wait(), 7, "{}", one.stderr());
+    given_up.signal("-INT");
+    // A first interrupt waits for the answer.
+    thread::sleep(Duration::from_secs(1));
+    proxy.answer();
+    assert_eq!(given_up.wait(), 130, "{}", given_up.stderr());
     let words = format!("{a} is still held by jane: another process renewed it");
-    assert!(one.stderr().contains(&words), "{}", one.stderr());
+    assert!(given_up.stderr().contains(&words), "{}", given_up.stderr());
     assert_eq!(holder(&a), "jane");
 }
 
@@ -381,12 +379,15 @@ fn what_was_shortened_meanwhile_is_not_lengthened() {
     let once = Arc::clone(&written);
     let proxy = FaultProxy::start(shared(), move |method, path| {
         let first = is_lease_write(method, path) && !once.swap(true, Ordering::SeqCst);
-        if first { Fault::SlowAnswer(5000) } else { Fault::None }
+        if first { Fault::HoldAnswer } else { Fault::None }
     });
     let mut slow = Plugin::new(&proxy.kubeconfig).start(&["maint", "acquire", &node, "--holder", "jane"]);
     wait_for("it is held", SOON, || holder(&node) == "jane", || slow.stderr());
     plugin().run(&["maint", "renew", &node, "--holder", "jane", "-d", "60s"]).expect(0);
     let shortened = lease(&node);
+    // So late that it would be renewed before it is told.
+    thread::sleep(Duration::from_secs(3));
+    proxy.answer();
     assert_eq!(slow.wait(), 0, "{}", slow.stderr());
     assert_eq!(lease(&node)["spec"], shortened["spec"]);
     assert!(!slow.stdout().contains("for 30m"), "{}", slow.stdout());
@@ -441,22 +442,28 @@ fn a_lease_that_is_being_deleted_by_the_time_of_the_answer_is_not_acquired() {
     for slow in [true, false] {
         let [node] = nodes();
         write(NAMESPACE, &node, "", 1);
-        let (written, looks) = (Arc::new(AtomicBool::new(false)), AtomicUsize::new(0));
-        let (once, path) = (Arc::clone(&written), format!("/leases/{node}"));
+        let (once, gate) = (AtomicBool::new(false), Gate::default());
+        let (held_up, path) = (gate.clone(), format!("/leases/{node}"));
         let proxy = FaultProxy::start(shared(), move |method, asked| {
             if is_lease_write(method, asked) && !once.swap(true, Ordering::SeqCst) {
-                return if slow { Fault::SlowAnswer(4000) } else { Fault::CutAfter };
+                return if slow { Fault::HoldAnswer } else { Fault::CutAfter };
             }
-            let looks = method == "GET"
-                && asked.ends_with(&path)
-                && once.load(Ordering::SeqCst)
-                && looks.fetch_add(1, Ordering::SeqCst) == 0;
-            if looks && !slow { Fault::Late(3000) } else { Fault::None }
+            // Where the answer is lost it looks what became of the write.
+            if method == "GET" && asked.ends_with(&path) && once.load(Ordering::SeqCst) && !slow {
+                held_up.hold_first();
+            }
+            Fault::None
         });
         let args = ["maint", "acquire", &node, "--holder", "jane"];
         let mut running = Plugin::new(&proxy.kubeconfig).start(&args);
         wait_for("it writes", SOON, || holder(&node) == "jane", || running.stderr());
         begin_deletion(&node);
+        if slow {
+            // So late that it is renewed before it is told.
+            thread::sleep(Duration::from_secs(3));
+        }
+        proxy.answer();
+        gate.open();
         assert_eq!(running.wait(), if slow { 5 } else { 4 }, "slow {slow}: {}", running.stderr());
         end_deletion(&node);
     }
@@ -694,7 +701,8 @@ fn every_write_is_sent_again_after_the_token_was_renewed() {
     let mut args = vec!["maint", "acquire", "--holder", "jane"];
     args.extend(names.iter().map(String::as_str));
     Plugin::new(&kubeconfig).run(&args).expect(0);
-    assert_eq!(paths.load(Ordering::SeqCst), 4);
+    // The first node's is its second write, of its name.
+    assert_eq!(paths.load(Ordering::SeqCst), 5);
 }
 
 #[test]
@@ -728,14 +736,14 @@ fn what_one_holds_as_an_administrator_is_adopted_as_such_and_given_back() {
 #[test]
 fn a_hold_of_a_name_of_its_own_goes_on_after_a_crash() {
     let name = format!("contended-{}", random());
-    let args = ["hold", &name, "-n", "default", "--holder", "cron", "-d", "3s", "--", "sleep", "600"];
+    let args = ["hold", &name, "-n", "default", "--holder", "cron", "-d", "8s", "--", "sleep", "600"];
     let mut crashed = plugin().start(&args);
     wait_for("held", SOON, || !look("default", &name).is_null(), || crashed.stderr());
     crashed.signal("-KILL");
     crashed.wait();
-    let args = ["hold", &name, "-n", "default", "--holder", "cron", "-d", "3s", "--", "true"];
+    let args = ["hold", &name, "-n", "default", "--holder", "cron", "-d", "8s", "--", "true"];
     plugin().run(&args).expect(4);
-    thread::sleep(Duration::from_secs(8));
+    thread::sleep(Duration::from_secs(13));
     plugin().run(&args).expect(0);
 }
 

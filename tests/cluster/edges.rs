@@ -101,10 +101,10 @@ fn is_lease_write(method: &str, path: &str) -> bool {
 #[test]
 fn giving_up_releases_nothing_that_another_process_of_the_same_holder_was_told_it_holds() {
     // At once, and after A has renewed it.
-    for pause in [0, 4] {
+    for pause in [0, 5] {
         let (first, second) = two_nodes();
         plugin().run(&["maint", "acquire", &second, "--holder", "other"]).expect(0);
-        let args = ["maint", "acquire", &first, &second, "--holder", "jane", "-d", "3s", "--wait"];
+        let args = ["maint", "acquire", &first, &second, "--holder", "jane", "-d", "9s", "--wait"];
         let mut a = plugin().start(&args);
         a.until_stderr("it waits", SOON, |text| text.contains("waiting for"));
         let b = ["maint", "acquire", &first, "--holder", "jane", "-d", "30m"];
@@ -474,7 +474,11 @@ fn a_lease_that_is_being_deleted_is_not_taken_and_is_lost_by_its_holder() {
         let args = [&["maint", verb, &node][..], end].concat();
         plugin().run(&args).expect(4).says("being deleted").says("example.org/keeps");
     }
-    plugin().run(&["hold", &node, "-n", NAMESPACE, "--", "true"]).expect(4).says("being deleted");
+    let other = format!("edge-{}", random());
+    write("default", &other, "", 0);
+    delete("default", &other);
+    plugin().run(&["hold", &other, "-n", "default", "--", "true"]).expect(4).says("being deleted");
+    finish("default", &other);
     let mut waiting = plugin().start(&["maint", "acquire", &node, "--holder", "john", "--wait"]);
     waiting.until_stderr("it waits", SOON, |text| text.contains("its lease is being deleted"));
     finish(NAMESPACE, &node);
@@ -532,6 +536,50 @@ fn a_lease_that_is_held_for_another_reason_is_not_renewed_without_a_yes() {
     assert_eq!(reason(), "cable");
 }
 
+/// By the time of the answer one's own lease has run out: it would be taken anew.
+#[test]
+fn medik8s_that_begins_while_a_question_is_open_is_respected() {
+    let asked = [&["acquire"][..], &["run"]].map(|verb| {
+        let node = node(shared());
+        plugin().run(&["maint", "acquire", &node, "--holder", "jane", "-r", "disk", "-d", "10s"]).expect(0);
+        let command = if verb == ["run"] { &["--", "echo", "ran"][..] } else { &[] };
+        let args = [&["maint"], verb, &[&node, "--holder", "jane", "-r", "reboot"], command].concat();
+        let terminal = plugin().start_on_terminal(&args, 20, 200);
+        terminal.until("the question", SOON, |screen| screen.contains("Replace the reason?"));
+        write(MEDIK8S, &format!("node-{node}"), "node-maintenance", 0);
+        (node, terminal)
+    });
+    for (node, mut terminal) in asked {
+        // With the grace.
+        wait_for("its time is over", SOON * 2, || left(&lease(&node)) < -3, String::new);
+        terminal.types("y\r");
+        terminal.until("it is told", SOON, |screen| screen.contains("is held by medik8s"));
+        assert_eq!(terminal.wait(), 4, "{}", terminal.output());
+        assert_eq!(lease(&node)["spec"]["leaseDurationSeconds"], 10, "nothing was written");
+    }
+}
+
+#[test]
+fn ones_own_lease_that_has_run_out_is_not_ones_own_to_go_by() {
+    let node = node(shared());
+    let status = || plugin().run(&["maint", "status", &node, "--holder", "jane", "-o", "json"]);
+    let state = |outcome: &crate::plugin::Outcome| {
+        serde_json::from_str::<Value>(&outcome.stdout).unwrap()["state"].as_str().unwrap().to_owned()
+    };
+    write(NAMESPACE, &node, "jane", 0);
+    assert_eq!(state(&status().expect(0)), "yours");
+    // What is held is held, whatever medik8s writes.
+    write(MEDIK8S, &format!("node-{node}"), "node-maintenance", 0);
+    assert_eq!(state(&status().expect(0)), "yours");
+    write(NAMESPACE, &node, "jane", 100_000);
+    assert_eq!(state(&status().expect(4)), "medik8s");
+    shared().kubectl(&["delete", "lease", "-n", MEDIK8S, &format!("node-{node}")]);
+    assert_eq!(state(&status().expect(0)), "expired");
+    let kubeadm = json!({ "spec": { "holderIdentity": "kubeadm:jane" } });
+    patch(NAMESPACE, &node, &kubeadm);
+    assert_eq!(state(&status().expect(0)), "yours", "an administrator's has no end");
+}
+
 /// There is no moment at which the node is free for others.
 #[test]
 fn maint_run_goes_on_from_the_users_own_lease_and_gives_it_back() {
@@ -572,7 +620,7 @@ fn maint_run_goes_on_from_the_users_own_lease_and_gives_it_back() {
 fn without_permission_to_watch_a_renewal_notices_the_theft_and_leaves_it() {
     let name = format!("edge-{}", random());
     let blind = Plugin::new(shared().kubeconfig(User::Blind, 0));
-    let mut running = blind.start(&["hold", &name, "-n", "default", "-d", "6s", "--", "sleep", "600"]);
+    let mut running = blind.start(&["hold", &name, "-n", "default", "-d", "18s", "--", "sleep", "600"]);
     wait_for("held", SOON, || !holder(&look(shared(), "default", &name)).is_empty(), || running.stderr());
     let theft = json!({ "spec": { "holderIdentity": "thief", "leaseDurationSeconds": 600, "renewTime": ago(0), "leaseTransitions": 9 } });
     patch("default", &name, &theft);
@@ -580,7 +628,8 @@ fn without_permission_to_watch_a_renewal_notices_the_theft_and_leaves_it() {
     let began = Instant::now();
     assert_eq!(running.wait(), 75, "{}", running.stderr());
     assert!(running.stderr().contains("'thief' took"), "{}", running.stderr());
-    assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
+    // It renews after 6 s, and would have to end the command after 12 s.
+    assert!(began.elapsed() < Duration::from_secs(11), "{:?}", began.elapsed());
     assert_eq!(look(shared(), "default", &name), stolen, "nothing was written over it");
 }
 
@@ -651,17 +700,17 @@ fn a_late_answer_to_a_renewal_does_not_prolong_the_hold() {
             return Fault::CutBefore;
         }
         if writes && method == "PATCH" {
-            // Its answer comes 1.8 s after the server has done it (2 s would be waited for); and it is
+            // Its answer comes 2.3 s after the server has done it (4.7 s would be waited for); and it is
             // the last.
             is_cut.store(true, Ordering::SeqCst);
             seen.fetch_add(1, Ordering::SeqCst);
-            return Fault::SlowAnswer(1800);
+            return Fault::SlowAnswer(2300);
         }
         Fault::None
     });
     let beats = shared().folder.join(format!("beats-{name}"));
     let script = format!("while :; do date +%s%N >>{}; sleep 0.02; done", beats.display());
-    let args = ["hold", &name, "-n", "default", "-d", "18s", "--", "sh", "-c", &script];
+    let args = ["hold", &name, "-n", "default", "-d", "42s", "--", "sh", "-c", &script];
     let mut running = Plugin::new(&proxy.kubeconfig).start(&args);
     assert_eq!(running.wait(), 75, "{}", running.stderr());
     assert_eq!(renewals.load(Ordering::SeqCst), 1);
@@ -669,9 +718,9 @@ fn a_late_answer_to_a_renewal_does_not_prolong_the_hold() {
     let last = jiff::Timestamp::from_nanosecond(last).unwrap();
     let lease = look(shared(), "default", &name);
     let lived = last.duration_since(time(&lease, "renewTime"));
-    // SIGTERM comes 12 s after the renewal was sent; a second is for a busy machine.
-    assert!(lived < jiff::SignedDuration::from_secs(13), "it lived for {lived:?} after its renewal");
-    assert!(lived > jiff::SignedDuration::from_secs(10), "{lived:?}: renewed, it lives on");
+    // SIGTERM comes 28 s after the renewal was sent; two seconds are for a busy machine.
+    assert!(lived < jiff::SignedDuration::from_secs(30), "it lived for {lived:?} after its renewal");
+    assert!(lived > jiff::SignedDuration::from_secs(22), "{lived:?}: renewed, it lives on");
 }
 
 #[test]
@@ -679,7 +728,7 @@ fn a_holder_renews_by_the_servers_clock() {
     let name = format!("edge-{}", random());
     let proxy = FaultProxy::start(shared(), |_, _| Fault::Clock(3600));
     let mut running = Plugin::new(&proxy.kubeconfig)
-        .start(&["hold", &name, "-n", "default", "-d", "3s", "--", "sleep", "600"]);
+        .start(&["hold", &name, "-n", "default", "-d", "15s", "--", "sleep", "600"]);
     let renewed = || {
         let lease = look(shared(), "default", &name);
         !lease.is_null() && lease["spec"]["renewTime"] != lease["spec"]["acquireTime"]
@@ -745,7 +794,7 @@ fn two_commands_run_at_once_only_where_the_clocks_of_kube_apiservers_differ_by_m
 fn nothing_is_taken_while_the_connection_is_lost() {
     let name = format!("edge-{}", random());
     let renew = || {
-        let spec = json!({ "holderIdentity": "jane", "leaseDurationSeconds": 3, "renewTime": ago(0) });
+        let spec = json!({ "holderIdentity": "jane", "leaseDurationSeconds": 10, "renewTime": ago(0) });
         shared().apply(&json!({
             "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
             "metadata": { "name": name, "namespace": "default" }, "spec": spec,
@@ -766,7 +815,9 @@ fn nothing_is_taken_while_the_connection_is_lost() {
     waiting.until_stderr("it waits", SOON, |text| text.contains("held by 'jane'"));
     lost.store(true, Ordering::SeqCst);
     proxy.sever_watches(true);
-    for _ in 0..10 {
+    // For longer than it lasts.
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(12) {
         renew();
         thread::sleep(Duration::from_millis(500));
     }
@@ -813,7 +864,7 @@ fn an_interrupt_between_taking_and_acting_is_heeded() {
         let proxy = FaultProxy::start(shared(), move |method, asked| {
             let looks = method == "GET" && asked.starts_with(&path);
             let n = if looks { counted.fetch_add(1, Ordering::SeqCst) + 1 } else { 0 };
-            if n == 2 { Fault::Late(1500) } else { Fault::None }
+            if n == 2 { Fault::Late(6000) } else { Fault::None }
         });
         (proxy, looks)
     };
@@ -864,7 +915,7 @@ fn a_write_that_arrives_just_before_it_would_be_superseded_is_undone() {
     let proxy = FaultProxy::start(shared(), move |method, path| {
         let n = if is_lease_write(method, path) { counted.fetch_add(1, Ordering::SeqCst) + 1 } else { 0 };
         match n {
-            1 => return Fault::Late(2500),
+            1 => return Fault::Late(6000),
             2 => {
                 let arrived = || !lease(&lease_of).is_null();
                 wait_for("the first write", SOON, arrived, String::new);

@@ -78,7 +78,7 @@ fn start_living(plugin: &Plugin, name: &str, args: &[&str]) -> (Running, PathBuf
     let script = living(&beats);
     let args = [&["hold", name, "-n", "default"][..], args, &["--", "sh", "-c", &script]].concat();
     let running = plugin.start(&args);
-    wait_for("the command runs", SOON, || beats.exists() && lives(&beats), || running.stderr());
+    wait_for("the command runs", SOON * 3, || beats.exists() && lives(&beats), || running.stderr());
     (running, beats)
 }
 
@@ -150,13 +150,14 @@ fn a_second_one_is_told_who_holds_it_and_may_wait() {
     first.signal("-TERM");
     let began = Instant::now();
     assert_eq!(second.wait(), 0);
-    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    // Much sooner than it would have expired.
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
 }
 
 #[test]
 fn it_is_renewed_for_as_long_as_the_command_runs() {
     let name = format!("hold-{}", random());
-    plugin().run(&["hold", &name, "-n", "default", "-d", "3s", "--", "sleep", "7"]).expect(0);
+    plugin().run(&["hold", &name, "-n", "default", "-d", "15s", "--", "sleep", "18"]).expect(0);
     assert_eq!(lease(&name)["spec"]["leaseTransitions"], 0);
 }
 
@@ -166,7 +167,7 @@ fn a_killed_plugin_takes_the_command_with_it() {
     let name = format!("hold-{}", random());
     let (running, beats) = start_living(&plugin(), &name, &[]);
     running.signal("-KILL");
-    wait_for("the command is gone", Duration::from_secs(3), || !lives(&beats), String::new);
+    wait_for("the command is gone", Duration::from_secs(8), || !lives(&beats), String::new);
     assert_ne!(holder(&name), "", "it is left to expire");
 }
 
@@ -191,7 +192,7 @@ fn a_stopped_plugin_does_not_keep_the_command_past_the_lease() {
 #[test]
 fn a_lease_that_another_takes_ends_the_command_and_stays_the_others() {
     let name = format!("hold-{}", random());
-    let (mut running, beats) = start_living(&plugin(), &name, &["-d", "3s"]);
+    let (mut running, beats) = start_living(&plugin(), &name, &["-d", "30s"]);
     let now = format!("{:.6}", jiff::Timestamp::now());
     let patch =
         format!(r#"{{"spec":{{"holderIdentity":"thief","renewTime":"{now}","leaseTransitions":9}}}}"#);
@@ -205,7 +206,7 @@ fn a_lease_that_another_takes_ends_the_command_and_stays_the_others() {
 #[test]
 fn a_lease_that_is_deleted_ends_the_command() {
     let name = format!("hold-{}", random());
-    let (mut running, beats) = start_living(&plugin(), &name, &["-d", "3s"]);
+    let (mut running, beats) = start_living(&plugin(), &name, &["-d", "30s"]);
     shared().kubectl(&["delete", "lease", "-n", "default", &name]);
     assert_eq!(running.wait(), 75);
     assert!(running.stderr().contains("was deleted"), "{}", running.stderr());
@@ -215,9 +216,10 @@ fn a_lease_that_is_deleted_ends_the_command() {
 #[test]
 fn somebodys_annotation_does_not_end_it() {
     let name = format!("hold-{}", random());
-    let (mut running, beats) = start_living(&plugin(), &name, &["-d", "3s"]);
+    let (mut running, beats) = start_living(&plugin(), &name, &["-d", "15s"]);
     shared().kubectl(&["annotate", "lease", "-n", "default", &name, "note=hello"]);
-    thread::sleep(Duration::from_secs(4));
+    // Unless it was renewed, the command has ended by then.
+    thread::sleep(Duration::from_secs(13));
     assert!(lives(&beats));
     running.signal("-KILL");
     running.wait();
@@ -226,29 +228,35 @@ fn somebodys_annotation_does_not_end_it() {
 /// A connection that hangs: the command is gone before the lease can expire for others.
 #[test]
 fn a_lost_connection_ends_the_command_in_time() {
-    for fault in [Fault::HangAfter, Fault::CutBefore, Fault::Refuse(503)] {
-        let name = format!("hold-{}", random());
-        // From the second renewal on everything fails; the first was sent then, or a little before.
-        let (renewals, first) = (AtomicUsize::new(0), Arc::new(Mutex::new(None)));
-        let sent = Arc::clone(&first);
-        let proxy = FaultProxy::start(shared(), move |method, _| {
-            if method == "PATCH" && renewals.fetch_add(1, Ordering::SeqCst) == 0 {
-                *sent.lock().unwrap() = Some(jiff::Timestamp::now());
-            }
-            if renewals.load(Ordering::SeqCst) > 1 { fault } else { Fault::None }
-        });
-        let (mut running, beats) = start_living(&Plugin::new(&proxy.kubeconfig), &name, &["-d", "6s"]);
-        assert_eq!(running.wait(), 75, "{fault:?}");
-        assert!(!lives(&beats), "{fault:?}");
-        // What hangs after it was passed on renews the lease without an answer: that counts for others
-        // and not for the holder.
-        let after = last_beat(&beats).duration_since(first.lock().unwrap().unwrap());
-        assert!(
-            after < jiff::SignedDuration::from_secs(6),
-            "{fault:?}: {after:?} after the last renewal that was answered"
-        );
-        assert!(running.stderr().contains("could not be renewed in time"), "{}", running.stderr());
-    }
+    thread::scope(|scope| {
+        for fault in [Fault::HangAfter, Fault::CutBefore, Fault::Refuse(503)] {
+            scope.spawn(move || ends_in_time(fault));
+        }
+    });
+}
+
+fn ends_in_time(fault: Fault) {
+    let name = format!("hold-{}", random());
+    // From the second renewal on everything fails; the first was sent then, or a little before.
+    let (renewals, first) = (AtomicUsize::new(0), Arc::new(Mutex::new(None)));
+    let sent = Arc::clone(&first);
+    let proxy = FaultProxy::start(shared(), move |method, _| {
+        if method == "PATCH" && renewals.fetch_add(1, Ordering::SeqCst) == 0 {
+            *sent.lock().unwrap() = Some(jiff::Timestamp::now());
+        }
+        if renewals.load(Ordering::SeqCst) > 1 { fault } else { Fault::None }
+    });
+    let (mut running, beats) = start_living(&Plugin::new(&proxy.kubeconfig), &name, &["-d", "15s"]);
+    assert_eq!(running.wait(), 75, "{fault:?}");
+    assert!(!lives(&beats), "{fault:?}");
+    // What hangs after it was passed on renews the lease without an answer: that counts for others
+    // and not for the holder.
+    let after = last_beat(&beats).duration_since(first.lock().unwrap().unwrap());
+    assert!(
+        after < jiff::SignedDuration::from_secs(15),
+        "{fault:?}: {after:?} after the last renewal that was answered"
+    );
+    assert!(running.stderr().contains("could not be renewed in time"), "{}", running.stderr());
 }
 
 #[test]
@@ -263,7 +271,7 @@ fn a_killed_watchdog_ends_the_command_too() {
 #[test]
 fn a_stopped_watchdog_does_not_keep_the_command() {
     let name = format!("hold-{}", random());
-    let (mut running, beats) = start_living(&plugin(), &name, &["-d", "3s"]);
+    let (mut running, beats) = start_living(&plugin(), &name, &["-d", "15s"]);
     send("-STOP", running.watchdog());
     shared().kubectl(&["delete", "lease", "-n", "default", &name]);
     assert_eq!(running.wait(), 75);
@@ -274,7 +282,7 @@ fn a_stopped_watchdog_does_not_keep_the_command() {
 #[test]
 fn a_process_never_releases_another_ones_term_of_the_same_name() {
     let name = format!("hold-{}", random());
-    let (mut first, _) = start_living(&plugin(), &name, &["--holder", "job", "-d", "3s"]);
+    let (mut first, _) = start_living(&plugin(), &name, &["--holder", "job", "-d", "12s"]);
     plugin().run(&["hold", &name, "-n", "default", "--holder", "job", "--wait=1s", "--", "true"]).expect(124);
     assert_eq!(holder(&name), "job", "giving up a wait undoes nothing of the other's");
     first.signal("-STOP");
@@ -287,7 +295,7 @@ fn a_process_never_releases_another_ones_term_of_the_same_name() {
         "default",
         "--holder",
         "job",
-        "--wait=20s",
+        "--wait=50s",
         "--",
         "sh",
         "-c",
@@ -295,7 +303,7 @@ fn a_process_never_releases_another_ones_term_of_the_same_name() {
     ]);
     wait_for(
         "the second runs",
-        Duration::from_secs(15),
+        Duration::from_secs(40),
         || beats.exists() && lives(&beats),
         || second.stderr(),
     );
@@ -312,7 +320,7 @@ fn a_duration_that_somebody_shortens_is_set_right_at_once() {
     let patch = r#"{"spec":{"leaseDurationSeconds":1}}"#;
     shared().kubectl(&["patch", "lease", "-n", "default", &name, "--type=merge", "-p", patch]);
     let seconds = || lease(&name)["spec"]["leaseDurationSeconds"].as_i64();
-    wait_for("it is set right", Duration::from_secs(3), || seconds() == Some(30), String::new);
+    wait_for("it is set right", Duration::from_secs(7), || seconds() == Some(30), String::new);
     assert!(lives(&beats));
     running.signal("-TERM");
     running.wait();
@@ -326,7 +334,7 @@ fn a_forced_release_is_seen_at_once_whatever_the_duration() {
     shared().kubectl(&["patch", "lease", "-n", "default", &name, "--type=merge", "-p", patch]);
     let began = Instant::now();
     assert_eq!(running.wait(), 75);
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     assert!(!lives(&beats));
 }
 
@@ -339,7 +347,7 @@ fn what_leaves_the_process_group_is_ended_too() {
         let beats = file();
         let script = format!("{escape}sh -c '{}' & wait; sleep 600", living(&beats).replace('\'', "'\\''"));
         let mut running =
-            plugin().start(&["hold", &name, "-n", "default", "-d", "3s", "--", "bash", "-c", &script]);
+            plugin().start(&["hold", &name, "-n", "default", "-d", "15s", "--", "bash", "-c", &script]);
         wait_for("it runs", SOON, || beats.exists() && lives(&beats), || running.stderr());
         shared().kubectl(&["delete", "lease", "-n", "default", &name]);
         assert_eq!(running.wait(), 75);
@@ -363,7 +371,7 @@ fn one_hung_request_does_not_lose_the_lease() {
         if renewal && !hung.swap(true, Ordering::SeqCst) { Fault::HangAfter } else { Fault::None }
     });
     Plugin::new(&proxy.kubeconfig)
-        .run(&["hold", &name, "-n", "default", "-d", "6s", "--", "sleep", "9"])
+        .run(&["hold", &name, "-n", "default", "-d", "24s", "--", "sleep", "20"])
         .expect(0);
 }
 
@@ -376,7 +384,7 @@ fn the_nodes_heartbeats_are_not_to_be_held() {
 fn the_documented_rights_are_enough_to_hold() {
     let name = format!("hold-{}", random());
     let reader = Plugin::new(shared().kubeconfig(User::Reader, 0));
-    reader.run(&["hold", &name, "-n", "default", "-d", "3s", "--", "sleep", "2"]).expect(0);
+    reader.run(&["hold", &name, "-n", "default", "-d", "15s", "--", "sleep", "7"]).expect(0);
     reader.run(&["hold", &name, "-n", "kube-system", "--", "true"]).expect(7);
 }
 

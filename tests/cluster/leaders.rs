@@ -48,7 +48,11 @@ fn every_leader_is_shown_with_how_its_lease_stands() {
         ("b", &on_node, Some(45)),
         ("c", &on_node, Some(90)),
         ("d", "", Some(5)),
-        ("e", "nowhere_3", Some(90)),
+        ("e", "nowhere_3", Some(125)),
+        // An ordinary failover, of a control plane whose hosts are no nodes.
+        ("e1", "nowhere_3", Some(90)),
+        // The plain name of a pod that is gone.
+        ("e2", "web-7d4b9c8f6d-zzzzz", Some(125)),
         // Renewed by somebody: of a hosted control plane, perhaps, whose pods are elsewhere.
         ("f", "web-7d4b9c8f6d-zzzzz_4", Some(0)),
         ("g", "laptop_5", Some(0)),
@@ -70,6 +74,8 @@ fn every_leader_is_shown_with_how_its_lease_stands() {
             ("c", "expired"),
             ("d", "released"),
             ("e", "ghost"),
+            ("e1", "expired"),
+            ("e2", "ghost"),
             ("f", "healthy"),
             ("g", "healthy"),
             ("h", "unknown"),

@@ -15,16 +15,22 @@ mod plugin;
 
 mod apiservers;
 mod candidates;
+mod components;
 mod connection;
 mod contention;
+mod credentials;
 mod doctor;
 mod edges;
+mod elections;
 #[cfg(target_os = "linux")]
 mod etcd;
 mod guard;
 mod history;
 mod hold;
+mod interleavings;
+mod kubeconfigs;
 mod leaders;
+mod line_ups;
 mod maint;
 mod native;
 mod oldest;
@@ -32,12 +38,15 @@ mod pods;
 #[cfg(target_os = "linux")]
 mod process;
 mod refusals;
+mod restarts;
 mod served;
+#[cfg(target_os = "linux")]
+mod sharing;
 #[cfg(target_os = "linux")]
 mod signals;
 mod watch;
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use harness::{ControlPlane, Shape};
 
@@ -57,6 +66,13 @@ const MEDIK8S: &str = "medik8s-leases";
 
 /// Identity leases all live in one namespace: those that a test makes carry a label of its own.
 const TEST_LABEL: &str = "kubectl-lease.dev/test";
+/// For tests that write identity leases by other clocks, and for those that compare the clocks of all
+/// kube-apiservers: one at a time.
+fn clocks() -> MutexGuard<'static, ()> {
+    static CLOCKS: Mutex<()> = Mutex::new(());
+    CLOCKS.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 /// Selects the leases of the real kube-apiservers.
 const REAL: &str = "!kubectl-lease.dev/test";
 

@@ -72,7 +72,7 @@ fn signal(signal: &str, processes: &[u32]) {
 #[track_caller]
 fn printed(running: &Running, count: usize) -> Vec<u32> {
     let numbers = |text: &str| text.lines().filter_map(|line| line.parse().ok()).collect::<Vec<u32>>();
-    running.until("the command runs", SOON, |text| numbers(text).len() >= count);
+    running.until("the command runs", SOON * 3, |text| numbers(text).len() >= count);
     numbers(&running.stdout())
 }
 
@@ -94,10 +94,13 @@ fn shell_line(words: &[&str]) -> String {
     words.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect::<Vec<_>>().join(" ")
 }
 
-/// Holds a lease of three seconds.
+/// Holds a lease of 15 seconds.
 fn hold<'a>(name: &'a str, command: &[&'a str]) -> Vec<&'a str> {
-    [&["hold", name, "-n", "default", "-d", "3s", "--"], command].concat()
+    [&["hold", name, "-n", "default", "-d", "15s", "--"], command].concat()
 }
+
+/// Longer than that.
+const DURATION: Duration = Duration::from_millis(16_500);
 
 /// Prints its own number, that of a child that left its session, and that of one whose parent is gone.
 const FAMILY: &str = "echo $$; setsid sh -c 'echo $$; exec sleep 600' & \
@@ -145,8 +148,9 @@ fn a_watchdog_that_is_stopped_ends_everything_when_the_plugin_is_killed() {
     let others = [running.watchdog(), running.leash()];
     signal("-STOP", &others[..1]);
     running.signal("-KILL");
-    all_gone(&family, Duration::from_secs(3));
-    all_gone(&others, Duration::from_secs(3));
+    // Sooner than for want of a renewal, after 10 s.
+    all_gone(&family, Duration::from_secs(6));
+    all_gone(&others, Duration::from_secs(6));
     assert_eq!(running.wait(), 137);
     assert_ne!(holder(&name), "", "it is left to expire");
 }
@@ -209,7 +213,7 @@ fn a_scripts_signal_to_plugin_and_watchdog_is_passed_on_to_the_command() {
     let text: Vec<String> = three.iter().map(u32::to_string).collect();
     fs::write(list.with_extension("new"), text.join(" ")).unwrap();
     fs::rename(list.with_extension("new"), &list).unwrap();
-    running.until("it is passed on", Duration::from_secs(3), |text| text.contains("term"));
+    running.until("it is passed on", SOON, |text| text.contains("term"));
     running.wait();
     assert!(running.stdout().contains("code-7"), "{}", running.stdout());
     all_gone(&command, Duration::ZERO);
@@ -224,7 +228,7 @@ fn many_signals_to_the_plugin_do_not_keep_its_renewals_from_the_watchdog() {
     let mut running = plugin().start(&hold(&name, &["sh", "-c", script]));
     let command = printed(&running, 1);
     let begun = Instant::now();
-    while begun.elapsed() < Duration::from_millis(4500) {
+    while begun.elapsed() < DURATION {
         running.signal("-USR1");
         running.signal("-USR2");
         std::thread::sleep(Duration::from_millis(10));
@@ -244,7 +248,7 @@ fn a_watchdog_that_is_continued_ends_nothing_whose_lease_was_renewed_meanwhile()
     let command = printed(&running, 1);
     let dog = [running.watchdog()];
     signal("-STOP", &dog);
-    std::thread::sleep(Duration::from_millis(4500));
+    std::thread::sleep(DURATION);
     signal("-CONT", &dog);
     std::thread::sleep(Duration::from_millis(500));
     assert!(runs(command[0]), "{}", running.stderr());
@@ -256,7 +260,7 @@ fn a_watchdog_that_is_continued_ends_nothing_whose_lease_was_renewed_meanwhile()
 fn shell(plugin: &Plugin) -> (Terminal, Keyboard) {
     let shell = plugin.start_on_terminal_by("bash", &["--norc", "-i"], 40, 250);
     let keyboard = shell.keyboard();
-    shell.until("the shell is there", SOON, |screen| screen.contains("ready>"));
+    shell.until("the shell is there", SOON * 3, |screen| screen.contains("ready>"));
     (shell, keyboard)
 }
 
@@ -279,7 +283,7 @@ fn shown(shell: &Terminal) -> u32 {
     let find = |screen: &str| {
         screen.lines().find_map(|line| line.rsplit_once("pid-")?.1.trim_end().parse::<u32>().ok())
     };
-    shell.until("the command runs", SOON, |screen| find(screen).is_some());
+    shell.until("the command runs", SOON * 3, |screen| find(screen).is_some());
     find(&shell.screen()).unwrap()
 }
 
@@ -292,7 +296,7 @@ fn a_credential_plugin_that_uses_the_terminal_does_not_stop_the_renewals() {
     let text = format!(
         "#!/bin/sh\nstty -echo </dev/tty; stty echo </dev/tty\necho $KUBERNETES_EXEC_INFO >>{}\n\
          echo '{{\"apiVersion\": \"client.authentication.k8s.io/v1\", \"kind\": \"ExecCredential\", \"status\": \
-         {{\"token\": \"t\", \"expirationTimestamp\": \"'$(date -u -d '+10 seconds' +%FT%TZ)'\"}}}}'\n",
+         {{\"token\": \"t\", \"expirationTimestamp\": \"'$(date -u -d '+1 seconds' +%FT%TZ)'\"}}}}'\n",
         count.display()
     );
     fs::write(&script, text).unwrap();
@@ -307,12 +311,13 @@ fn a_credential_plugin_that_uses_the_terminal_does_not_stop_the_renewals() {
 
     let plugin = Plugin::new(&proxy.kubeconfig).env("PS1", "ready> ");
     let (mut shell, mut keyboard) = shell(&plugin);
-    let command = "echo pid-$$; sleep 5; echo over";
-    let line = shell_line(&[&[BINARY][..], &hold(&name, &["sh", "-c", command])].concat());
+    let command = "echo pid-$$; sleep 20; echo over";
+    // Renewed after 6, 12 and 18 seconds.
+    let line = shell_line(&[BINARY, "hold", &name, "-n", "default", "-d", "18s", "--", "sh", "-c", command]);
     keyboard.types(&format!("clear; {line}; echo code-$?\r"));
     shown(&shell);
     let before = fs::read_to_string(&count).unwrap().lines().count();
-    shell.until("it ends by itself", SOON, |screen| screen.contains("code-"));
+    shell.until("it ends by itself", SOON * 4, |screen| screen.contains("code-"));
     assert!(shell.screen().contains("code-0"), "{}", shell.screen());
     let told = fs::read_to_string(&count).unwrap();
     assert!(told.lines().count() > before + 2, "{told}");
@@ -325,7 +330,7 @@ fn a_credential_plugin_that_uses_the_terminal_does_not_stop_the_renewals() {
 #[test]
 fn a_signal_before_the_command_is_started_strands_no_lease() {
     let proxy = FaultProxy::start(shared(), |method, path| {
-        if method == "POST" && path.contains("/leases") { Fault::SlowAnswer(1200) } else { Fault::None }
+        if method == "POST" && path.contains("/leases") { Fault::SlowAnswer(5000) } else { Fault::None }
     });
     let taking = |command: &[&str]| {
         let name = name();
@@ -369,7 +374,7 @@ fn ctrl_z_on_a_pipeline_stops_neither_the_renewals_nor_the_pipeline() {
     keyboard.types(&format!("clear; {line} | cat\r"));
     let command = shown(&shell);
     keyboard.types("\x1a");
-    std::thread::sleep(Duration::from_secs(4));
+    std::thread::sleep(DURATION);
     assert!(runs(command), "{}", shell.screen());
     let last =
         |screen: &str| screen.lines().rev().find_map(|line| line.strip_prefix("line-")?.parse::<u32>().ok());
@@ -427,6 +432,8 @@ fn a_command_from_the_background_has_the_terminal_after_fg() {
     let command = shown(&shell);
     wait_for("it waits for the terminal", SOON, || state(command) == Some('T'), || shell.screen());
     keyboard.types("fg\r");
+    // Bash has left its own mode of the terminal, in which Enter would end no line for others.
+    shell.until("bash names the job", SOON, |screen| screen.contains("'hold'"));
     std::thread::sleep(Duration::from_millis(500));
     keyboard.types("it\r");
     shell.until("it reads from the terminal", SOON, |screen| screen.contains("got-it"));
@@ -507,17 +514,28 @@ fn a_signal_to_every_process_may_come_to_the_watchdog_after_the_plugin_has_passe
     );
     let mut guard = Guard::start(&script, &[]);
     let now = kubectl_lease::clock::BootInstant::now().to_millis();
-    guard.order(&format!("valid {} {}", now + 20_000, now + 21_000));
+    guard.order(&format!("valid {} {}", now + 90_000, now + 91_000));
     let dog = guard.reported("watching");
     guard.reported("started");
     wait_for("it runs", SOON, || ready.exists(), String::new);
+    let terms = || fs::read_to_string(&told).unwrap_or_default().lines().count();
+    // Where this process was not run for a while, the watchdog's signal came too late to count as the same:
+    // that tells nothing.
+    let counted = (0..20).any(|_| {
+        let (before, begun) = (terms(), Instant::now());
+        guard.order("signal 15");
+        std::thread::sleep(Duration::from_millis(20));
+        kill(Pid::from_raw(i32::try_from(dog).unwrap()), Signal::SIGTERM).unwrap();
+        let took = begun.elapsed();
+        std::thread::sleep(Duration::from_secs(2));
+        let in_time = took <= Duration::from_millis(40);
+        assert!(terms() == before || !in_time, "{took:?}: the command, which has it too, gets it twice");
+        in_time
+    });
+    assert!(counted, "this machine is too busy");
+    let before = terms();
     guard.order("signal 15");
-    std::thread::sleep(Duration::from_millis(20));
-    kill(Pid::from_raw(i32::try_from(dog).unwrap()), Signal::SIGTERM).unwrap();
-    std::thread::sleep(Duration::from_millis(300));
-    assert!(!told.exists(), "the command, which has it too, gets it twice");
-    guard.order("signal 15");
-    wait_for("the next one is passed on", SOON, || told.exists(), String::new);
+    wait_for("the next one is passed on", SOON, || terms() > before, String::new);
     drop(guard.orders);
     guard.leash.wait().unwrap();
 }
@@ -642,18 +660,20 @@ fn the_plugin_is_in_time_when_the_watchdog_is_stopped() {
     });
     let script =
         format!("trap '' TERM; echo $$; while :; do date +%s.%N >>{}; sleep 0.01; done", beats.display());
-    let running = Plugin::new(&proxy.kubeconfig).start(&hold(&name, &["sh", "-c", &script]));
+    let args = ["hold", &name, "-n", "default", "-d", "36s", "--", "sh", "-c", &script];
+    let running = Plugin::new(&proxy.kubeconfig).start(&args);
     let command = printed(&running, 1);
     broken.store(true, Ordering::SeqCst);
     let dog = running.watchdog();
     signal("-STOP", &[dog]);
-    all_gone(&command, SOON);
+    all_gone(&command, SOON * 5);
     let renewed: jiff::Timestamp = spec(&name)["renewTime"].as_str().unwrap().parse().unwrap();
     let beats = fs::read_to_string(&beats).unwrap();
     let last: f64 = beats.trim().lines().last().unwrap().parse().unwrap();
     #[allow(clippy::cast_precision_loss)]
     let after = last - renewed.as_microsecond() as f64 / 1e6;
-    assert!((2.0..3.0).contains(&after), "{after}");
+    // SIGTERM comes after 24 s, SIGKILL after 33 s.
+    assert!((24.0..36.0).contains(&after), "{after}");
 }
 
 #[test]

@@ -131,3 +131,66 @@ fn a_small_terminal_keeps_its_lines_and_says_what_it_hides() {
     assert_eq!(screen.matches("HOST").count(), 1, "{screen}");
     assert!(screen.lines().all(|line| line.chars().count() <= 40), "{screen}");
 }
+
+/// Deletes the identity leases of a test when it ends: other tests compare the clocks of all kube-apiservers.
+struct Deleted(String);
+
+impl Drop for Deleted {
+    fn drop(&mut self) {
+        shared().kubectl(&["delete", "leases", "-n", "kube-system", "-l", &self.0]);
+    }
+}
+
+/// Leases as kube-apiservers with wrong clocks write them: one that is two hours ahead and dead, and one that
+/// is 70 seconds behind and alive. A real one cannot be given another clock here.
+#[test]
+fn a_watch_goes_by_the_renewals_it_sees_and_not_by_their_times() {
+    let test = random();
+    let selector = format!("{TEST_LABEL}={test}");
+    let lease = |host: &str, age: i64| identity_lease(&test, host, &format!("{host}_1"), age);
+    let _alone = crate::clocks();
+    let _until_the_end = Deleted(selector.clone());
+    for (host, age) in [("ahead", -7200), ("behind", 70), ("gone", 0), ("unlabelled", 0)] {
+        shared().apply(&lease(host, age));
+    }
+    let plugin = Plugin::new(shared().kubeconfig(User::Admin, 0));
+    let listed = plugin.run(&["apiservers", "-l", &selector, "--no-headers"]).expect(0).says("--watch");
+    let states: Vec<_> = listed.rows().iter().map(|row| format!("{} {}", row[0], row[1])).collect();
+    assert_eq!(states, ["ahead skewed", "behind silent", "gone alive", "unlabelled alive"]);
+    let one = plugin.run(&["apiservers", &format!("apiserver-ahead-{test}"), "-o", "json"]).expect(0);
+    assert_eq!(serde_json::from_str::<Value>(&one.stdout).unwrap()["state"], "skewed");
+    assert_eq!(one.stderr, "");
+
+    let by_label = plugin.start(&["apiservers", "-w", "-l", &selector]);
+    // Without a selector of the server's: what is not labelled any more is seen to be there.
+    let all = plugin.start(&["apiservers", "-w"]);
+    for watching in [&by_label, &all] {
+        watching.until("all four", SOON, |text| {
+            ["ahead", "behind", "gone", "unlabelled"].iter().all(|host| text.contains(host))
+        });
+    }
+    let began = std::time::Instant::now();
+    let name = |host: &str| format!("apiserver-{host}-{test}");
+    shared().kubectl(&["delete", "lease", "-n", "kube-system", &name("gone")]);
+    let label = "apiserver.kubernetes.io/identity-";
+    shared().kubectl(&["label", "lease", "-n", "kube-system", &name("unlabelled"), label]);
+    let line = |text: &str, host: &str, words: &str| {
+        text.lines().any(|line| line.contains(&format!("   {host}   ")) && line.contains(words))
+    };
+    all.until("one was deleted", SOON, |text| line(text, "gone", "left   its lease was deleted"));
+    all.until("one has no label", SOON, |text| {
+        line(text, "unlabelled", "left   its lease is there, without")
+    });
+    by_label.until("one does not match", SOON, |text| line(text, "gone", "or does not match the selector"));
+
+    // Renewed every few seconds, 70 seconds ago.
+    while began.elapsed() < Duration::from_secs(33) {
+        shared().apply(&lease("behind", 70));
+        std::thread::sleep(Duration::from_secs(3));
+    }
+    let told = by_label.stdout();
+    assert!(line(&told, "behind", "alive   was silent"), "{told}");
+    assert!(line(&told, "ahead", "late   was skewed"), "{told}");
+    let changes = told.lines().filter(|line| line.starts_with("20") && line.contains("   behind   "));
+    assert_eq!(changes.count(), 1, "{told}");
+}

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use super::{ControlPlane, User};
 
-const CANDIDATES: Resource = Resource {
+pub const CANDIDATES: Resource = Resource {
     group: "coordination.k8s.io",
     version: "v1beta1",
     plural: "leasecandidates",

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicI64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering},
     },
     thread,
     time::{Duration, Instant},
@@ -39,6 +39,8 @@ pub enum Fault {
     HangAfter,
     /// Pass it on, and answer so many milliseconds after the server has done it.
     SlowAnswer(u64),
+    /// Pass it on, and answer when [`FaultProxy::answer`] is called.
+    HoldAnswer,
     /// Pass it on so many milliseconds late, whether or not the client still waits for the answer.
     Late(u64),
     /// Pass it on twice, as a proxy that tries again does, and answer with the second answer.
@@ -57,8 +59,60 @@ pub enum Fault {
 
 pub struct FaultProxy {
     pub kubeconfig: PathBuf,
-    severed: Arc<AtomicBool>,
+    switches: Arc<Switches>,
 }
+
+/// What the test turns on and off.
+#[derive(Default)]
+struct Switches {
+    severed: AtomicBool,
+    answers: AtomicBool,
+}
+
+/// Blocks the thread of one connection, on which there is nothing else to do.
+fn wait_until(switch: &AtomicBool) {
+    let began = Instant::now();
+    while !switch.load(Ordering::SeqCst) && began.elapsed() < HELD {
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Holds up what a script lets come to it, until it is opened: a request that is late for as long as the test
+/// needs, however busy the machine is. It is passed on then, whether or not the client still waits.
+#[derive(Clone, Default)]
+pub struct Gate(Arc<(AtomicUsize, AtomicBool)>);
+
+impl Gate {
+    /// Lets whatever comes wait.
+    pub fn hold(&self) {
+        self.0.0.fetch_add(1, Ordering::SeqCst);
+        wait_until(&self.0.1);
+    }
+
+    /// Lets the first that comes wait; none after it.
+    pub fn hold_first(&self) {
+        if self.0.0.fetch_add(1, Ordering::SeqCst) == 0 {
+            wait_until(&self.0.1);
+        }
+    }
+
+    /// How many have come.
+    pub fn came(&self) -> usize {
+        self.0.0.load(Ordering::SeqCst)
+    }
+
+    /// Whether one has come.
+    pub fn has_come(&self) -> bool {
+        self.came() > 0
+    }
+
+    pub fn open(&self) {
+        self.0.1.store(true, Ordering::SeqCst);
+    }
+}
+
+/// A test that has failed leaves nothing behind that waits for ever.
+const HELD: Duration = Duration::from_secs(60);
 
 impl FaultProxy {
     /// Starts one; `script` is given the method and path of each request.
@@ -88,13 +142,13 @@ impl FaultProxy {
         let address = listener.local_addr().unwrap();
         let upstream = plane.kubeconfig(user, n);
         let script = Arc::new(script);
-        let severed = Arc::new(AtomicBool::new(false));
-        let is_severed = Arc::clone(&severed);
+        let switches = Arc::<Switches>::default();
+        let given = Arc::clone(&switches);
         thread::spawn(move || {
             for connection in listener.incoming().map(Result::unwrap) {
                 let (script, upstream) = (Arc::clone(&script), upstream.clone());
-                let (severed, clock) = (Arc::clone(&is_severed), Arc::clone(&clock));
-                thread::spawn(move || serve(connection, &upstream, &*script, &severed, &clock));
+                let (switches, clock) = (Arc::clone(&given), Arc::clone(&clock));
+                thread::spawn(move || serve(connection, &upstream, &*script, &switches, &clock));
             }
         });
         let kubeconfig = plane.folder.join(format!("faults-{}.kubeconfig", random()));
@@ -105,12 +159,17 @@ impl FaultProxy {
             "users": [],
         });
         std::fs::write(&kubeconfig, config.to_string()).unwrap();
-        Self { kubeconfig, severed }
+        Self { kubeconfig, switches }
     }
 
     /// From now on no watch lasts, and those that are open end.
     pub fn sever_watches(&self, severed: bool) {
-        self.severed.store(severed, Ordering::SeqCst);
+        self.switches.severed.store(severed, Ordering::SeqCst);
+    }
+
+    /// Lets the answers go that are held back.
+    pub fn answer(&self) {
+        self.switches.answers.store(true, Ordering::SeqCst);
     }
 }
 
@@ -168,7 +227,7 @@ fn serve(
     connection: TcpStream,
     upstream: &PathBuf,
     script: &(dyn Fn(&str, &str) -> Fault + Send + Sync),
-    severed: &AtomicBool,
+    switches: &Switches,
     clock: &AtomicI64,
 ) {
     let (runtime, client) = connect(upstream);
@@ -244,6 +303,7 @@ fn serve(
             let date = date();
             match fault {
                 Fault::SlowAnswer(millis) => tokio::time::sleep(Duration::from_millis(millis)).await,
+                Fault::HoldAnswer => wait_until(&switches.answers),
                 Fault::CutAfter => return false,
                 Fault::HangAfter => {
                     tokio::time::sleep(Duration::from_secs(60)).await;
@@ -256,7 +316,7 @@ fn serve(
             if path.contains("watch=true") {
                 // A stream: passed on as it comes.
                 let _ = writer.write_all(format!("{head}connection: close\r\n\r\n").as_bytes());
-                pass_watch(response.into_body(), &mut writer, fault, severed).await;
+                pass_watch(response.into_body(), &mut writer, fault, &switches.severed).await;
                 return false;
             }
             let Ok(body) = response.into_body().collect().await else { return false };

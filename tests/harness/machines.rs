@@ -1,4 +1,8 @@
-//! The real nodes of the sandbox: each is switched off and on by a file, as by the button of a machine.
+//! The real nodes of the sandbox: each is switched off and on, cut off and hung by files, as by the switches
+//! of a machine.
+
+// The sandbox and the tests of it use different parts.
+#![allow(dead_code)]
 
 use std::{
     fs,
@@ -28,12 +32,7 @@ pub fn missing(folder: &Path) -> Option<String> {
 
 /// A control plane that runs pods, at the pace of the nodes.
 pub fn shape() -> Shape {
-    Shape {
-        controllers: nodes::CONTROLLERS,
-        manager_flags: &nodes::PACE,
-        scheduler: true,
-        ..Shape::default()
-    }
+    Shape { controllers: nodes::CONTROLLERS, manager_flags: &nodes::PACE, schedulers: 1, ..Shape::default() }
 }
 
 pub struct Machines(Vec<Node>);
@@ -44,7 +43,9 @@ impl Machines {
         let mut nodes: Vec<_> = names.iter().map(|name| Node::new(plane, name, &[])).collect();
         for node in &mut nodes {
             node.start();
-            fs::write(power(node), "on\n").unwrap();
+            for (switch, word) in [(Switch::Power, "on"), (Switch::Network, "up"), (Switch::Runtime, "up")] {
+                switch.set(&node.folder, word);
+            }
         }
         for name in names {
             // `kubectl wait --for=create` of several fails unless all are there.
@@ -60,19 +61,58 @@ impl Machines {
     }
 
     /// Does what the files say.
-    pub fn heed_power(&mut self) {
+    pub fn heed_switches(&mut self) {
         for node in &mut self.0 {
-            match (fs::read_to_string(power(node)).unwrap_or_default().trim(), node.is_on()) {
-                ("off", true) => node.crash(),
-                ("on", false) => node.start(),
+            let says = |switch: Switch, word: &str| {
+                fs::read_to_string(switch.file(&node.folder)).is_ok_and(|text| text.trim() == word)
+            };
+            let (cut, hung) = (says(Switch::Network, "cut"), says(Switch::Runtime, "hung"));
+            match node.is_on() {
+                true if says(Switch::Power, "off") => {
+                    node.crash();
+                    // What hangs does not hang any more when it is started again; a cable stays cut.
+                    Switch::Runtime.set(&node.folder, "up");
+                    continue;
+                }
+                false if says(Switch::Power, "on") => node.start(),
+                false => continue,
+                true => {}
+            }
+            match (cut, node.is_partitioned()) {
+                (true, false) => node.partition(),
+                (false, true) => node.heal(),
+                _ => {}
+            }
+            match (hung, node.is_hung()) {
+                (true, false) => node.hang_runtime(),
+                (false, true) => node.resume_runtime(),
                 _ => {}
             }
         }
     }
 }
 
-fn power(node: &Node) -> PathBuf {
-    node.folder.join("power")
+/// What is switched by writing to a file in the folder of a node. It can be set whatever state the node is
+/// in, and holds until it is set again.
+#[derive(Clone, Copy)]
+enum Switch {
+    Power,
+    Network,
+    Runtime,
+}
+
+impl Switch {
+    fn file(self, node: &Path) -> PathBuf {
+        node.join(match self {
+            Self::Power => "power",
+            Self::Network => "network",
+            Self::Runtime => "runtime",
+        })
+    }
+
+    fn set(self, node: &Path, word: &str) {
+        fs::write(self.file(node), format!("{word}\n")).unwrap();
+    }
 }
 
 /// The directory that pods share.
@@ -86,14 +126,19 @@ fn example_file(sandbox: &Path) -> PathBuf {
 
 /// What to type to do something to the nodes, and to run a pod on them.
 pub fn usage(sandbox: &Path, names: &[String]) -> String {
-    let folder = sandbox.display();
     let of = |name: &String| {
-        format!(
-            "Partition {name}:            kill -STOP $(cat {folder}/{name}/relay/pid)\n\
-             Heal it:                     kill -CONT $(cat {folder}/{name}/relay/pid)\n\
-             Crash it:                    echo off >{folder}/{name}/power\n\
-             Start it again:              echo on >{folder}/{name}/power\n"
-        )
+        let line = |what: &str, switch: Switch, word: &str| {
+            format!("{:29}echo {word} >{}\n", format!("{what}:"), switch.file(&sandbox.join(name)).display())
+        };
+        [
+            line(&format!("Partition {name}"), Switch::Network, "cut"),
+            line("Heal it", Switch::Network, "up"),
+            line("Hang its runtime", Switch::Runtime, "hung"),
+            line("Let that go on", Switch::Runtime, "up"),
+            line("Crash it", Switch::Power, "off"),
+            line("Start it again", Switch::Power, "on"),
+        ]
+        .concat()
     };
     format!(
         "{}Run a pod, image {IMAGE}, which writes to {}:\n                             \

@@ -1,5 +1,6 @@
 //! A real control plane on this machine: one etcd or several members, any number of kube-apiservers, each
-//! on a host name of its own, and kube-controller-managers with coordinated leader election.
+//! on a host name of its own, and kube-controller-managers and kube-schedulers with coordinated leader
+//! election.
 //!
 //! Every server is a folder with a script `run`, its log and its `pid`, so that what runs can be
 //! looked at, ended and started again by hand. Nothing outlives the process that started it: a
@@ -18,6 +19,7 @@ pub mod faults;
 pub mod image;
 #[cfg(target_os = "linux")]
 pub mod nodes;
+pub mod players;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -65,12 +67,15 @@ pub struct Shape {
     /// What each kube-controller-manager runs, and its flags beside those of all tests.
     pub controllers: &'static str,
     pub manager_flags: &'static [&'static str],
-    /// Starts a kube-scheduler.
-    pub scheduler: bool,
+    /// kube-schedulers, a second component that is elected: the `n`th has the host name of the `n`th
+    /// kube-controller-manager.
+    pub schedulers: usize,
     /// Feature gates of every kube-apiserver.
     pub features: &'static str,
     /// API versions to serve beside those that are on by default.
     pub apis: &'static str,
+    /// Another flag of the last kube-apiserver.
+    pub last_apiserver_flag: Option<&'static str>,
 }
 
 impl Default for Shape {
@@ -84,9 +89,10 @@ impl Default for Shape {
             managers_wait: false,
             controllers: CONTROLLERS,
             manager_flags: &[],
-            scheduler: false,
+            schedulers: 0,
             features: "CoordinatedLeaderElection=true",
             apis: "coordination.k8s.io/v1beta1=true",
+            last_apiserver_flag: None,
         }
     }
 }
@@ -204,6 +210,14 @@ impl Server {
         self.child.as_mut().is_none_or(|child| child.try_wait().unwrap().is_some())
     }
 
+    /// Changes one of its flags; it has that when it starts again.
+    pub fn change_flag(&self, from: &str, to: &str) {
+        let run = self.folder.join("run");
+        let script = fs::read_to_string(&run).unwrap();
+        assert!(script.contains(from), "no {from} in {script}");
+        fs::write(&run, script.replace(from, to)).unwrap();
+    }
+
     pub fn log_tail(&self) -> String {
         let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
         let lines: Vec<_> = log.lines().collect();
@@ -228,10 +242,10 @@ pub struct ControlPlane {
     pub assets: PathBuf,
     pub apiservers: Vec<Server>,
     pub managers: Vec<Server>,
-    pub scheduler: Option<Server>,
+    pub schedulers: Vec<Server>,
     pub etcd: Etcd,
     ports: Vec<u16>,
-    authority: Authority,
+    pub authority: Authority,
     /// Above the cgroups of its nodes.
     cgroup: String,
     guardian: Child,
@@ -277,7 +291,7 @@ impl ControlPlane {
             etcd: Etcd::new(&folder, shape.etcd_members),
             apiservers: (1..=apiservers).map(|n| server(format!("cp-{n}"))).collect(),
             managers: (1..=shape.managers).map(|n| server(format!("manager-{n}"))).collect(),
-            scheduler: shape.scheduler.then(|| server("scheduler".into())),
+            schedulers: (1..=shape.schedulers).map(|n| server(format!("scheduler-{n}"))).collect(),
             ports: (0..apiservers).map(|_| free_port()).collect(),
             folder,
             authority,
@@ -291,7 +305,8 @@ impl ControlPlane {
         for (n, (server, port)) in plane.apiservers.iter().zip(&plane.ports).enumerate() {
             let stacked = shape.stacked.contains(&n);
             let etcd = if stacked { plane.etcd.endpoint(n) } else { plane.etcd.endpoints() };
-            let command = plane.apiserver_command(server, &etcd, *port, shape);
+            let mut command = plane.apiserver_command(server, &etcd, *port, shape);
+            command.extend(shape.last_apiserver_flag.filter(|_| n + 1 == apiservers).map(str::to_owned));
             Self::write_run(server, Some((isolation, &server.name)), &command);
         }
         for (n, server) in plane.managers.iter().enumerate() {
@@ -299,10 +314,10 @@ impl ControlPlane {
             let command = plane.manager_command(server, &kubeconfig, shape);
             Self::write_run(server, Some((isolation, &format!("cp-{}", n + 1))), &command);
         }
-        if let Some(server) = &plane.scheduler {
-            let kubeconfig = plane.write_kubeconfig("scheduler", 0);
+        for (n, server) in plane.schedulers.iter().enumerate() {
+            let kubeconfig = plane.write_kubeconfig("scheduler", n % apiservers);
             let command = Self::scheduler_command(server, &kubeconfig, shape);
-            Self::write_run(server, Some((isolation, "cp-1")), &command);
+            Self::write_run(server, Some((isolation, &format!("cp-{}", n + 1))), &command);
         }
         for user in User::ALL {
             for n in 0..apiservers {
@@ -316,18 +331,17 @@ impl ControlPlane {
         for n in 0..apiservers {
             plane.wait_ready(n);
         }
-        if !shape.managers_wait {
-            for (n, server) in plane.managers.iter_mut().enumerate() {
-                if n > 0 {
-                    // Candidates that were created in the same second are equal, and the lead goes
-                    // back and forth between them.
-                    std::thread::sleep(Duration::from_millis(1500));
-                }
+        let managers: &mut [Server] = if shape.managers_wait { &mut [] } else { &mut plane.managers };
+        let hosts = managers.len().max(plane.schedulers.len());
+        for n in 0..hosts {
+            if n > 0 {
+                // Candidates that were created in the same second are equal, and the lead goes back and
+                // forth between them.
+                std::thread::sleep(Duration::from_millis(1500));
+            }
+            for server in managers.get_mut(n).into_iter().chain(plane.schedulers.get_mut(n)) {
                 server.start();
             }
-        }
-        if let Some(server) = &mut plane.scheduler {
-            server.start();
         }
         let rbac = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/rbac.yaml");
         plane.kubectl(&["apply", "-f", rbac]);
@@ -439,7 +453,7 @@ impl ControlPlane {
         self.wait_ready(n);
     }
 
-    fn wait_ready(&mut self, n: usize) {
+    pub fn wait_ready(&mut self, n: usize) {
         let deadline = Instant::now() + READY_WITHIN;
         loop {
             let answer = Command::new(self.assets.join("kubectl"))
@@ -508,7 +522,7 @@ impl ControlPlane {
 
     fn scheduler_command(server: &Server, kubeconfig: &Path, shape: &Shape) -> Vec<String> {
         let kubeconfig = kubeconfig.display();
-        words(&[
+        let mut command = words(&[
             &component("kube-scheduler").display().to_string(),
             &format!("--kubeconfig={kubeconfig}"),
             &format!("--authentication-kubeconfig={kubeconfig}"),
@@ -517,11 +531,14 @@ impl ControlPlane {
             &format!("--secure-port={}", free_port()),
             &format!("--cert-dir={}", server.folder.display()),
             "--leader-elect",
-            // The only one: it does not give up the lead because the machine is busy.
-            "--leader-elect-lease-duration=60s",
-            "--leader-elect-renew-deadline=50s",
             &shape.election_gate(),
-        ])
+        ]);
+        if shape.schedulers == 1 {
+            // It does not give up the lead because the machine is busy.
+            command
+                .extend(words(&["--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s"]));
+        }
+        command
     }
 
     fn manager_command(&self, server: &Server, kubeconfig: &Path, shape: &Shape) -> Vec<String> {
@@ -554,7 +571,7 @@ impl ControlPlane {
             Some((isolation, name)) => isolation.wrap(name) + &command,
             None => command,
         };
-        if server.name.starts_with("manager") || server.name == "scheduler" {
+        if server.name.starts_with("manager") || server.name.starts_with("scheduler") {
             let pid = quote(&server.folder.join("pid").display().to_string());
             server.write_script(&format!(
                 "while :; do\n{isolated} &\necho $! >{pid}\nwait $!\nsleep 1\ndone\n"
@@ -596,7 +613,7 @@ impl Drop for ControlPlane {
         // The same way out as after a crash: the pipe closes and the guardian cleans up.
         drop(self.guardian.stdin.take());
         let _ = self.guardian.wait();
-        let servers = self.apiservers.iter_mut().chain(&mut self.managers).chain(&mut self.scheduler);
+        let servers = self.apiservers.iter_mut().chain(&mut self.managers).chain(&mut self.schedulers);
         for server in servers.chain(&mut self.etcd.members) {
             if let Some(mut child) = server.child.take() {
                 let _ = child.wait();

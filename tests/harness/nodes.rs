@@ -64,7 +64,7 @@ pub const MANAGER_FLAGS: &[&str] = &[
 /// What pods of real nodes need beside the controllers of other tests.
 pub const CONTROLLERS: &str = "namespace-controller,serviceaccount-controller,garbage-collector-controller,\
     statefulset-controller,replicaset-controller,deployment-controller,daemonset-controller,job-controller,\
-    pod-garbage-collector-controller,node-lifecycle-controller,taint-eviction-controller,\
+    persistentvolume-binder-controller,pod-garbage-collector-controller,node-lifecycle-controller,taint-eviction-controller,\
     disruption-controller";
 
 /// What a kubelet sets for the whole machine unless it is set, as files of `/proc/sys`.
@@ -479,6 +479,29 @@ state = "/run/containerd"
         ctr.status().unwrap().success()
     }
 
+    /// How many containers of a pod run, as `crictl ps --label io.kubernetes.pod.uid=UID` on the machine would
+    /// show; `None` if its runtime does not answer.
+    pub fn running_containers(&self, pod: &str) -> Option<usize> {
+        let list = |what: &str, more: &[&str]| {
+            let mut ctr = Command::new(program("ctr").unwrap());
+            ctr.args(["--timeout", "5s", "--address", &self.socket(), "--namespace", "k8s.io", what, "list"]);
+            let out = ctr.args(more).stdin(Stdio::null()).output().unwrap();
+            out.status.success().then(|| String::from_utf8(out.stdout).unwrap())
+        };
+        let label = |name: &str, value: &str| format!(r#"labels."io.{name}"=={value}"#);
+        // The sandbox is none of them.
+        let of_pod = [label("kubernetes.pod.uid", pod), label("cri-containerd.kind", "container")].join(",");
+        let containers = list("containers", &["--quiet", &of_pod])?;
+        let tasks = list("tasks", &[])?;
+        let runs = |container: &&str| {
+            tasks.lines().any(|task| {
+                let mut words = task.split_whitespace();
+                words.next() == Some(container) && words.nth(1) == Some("RUNNING")
+            })
+        };
+        Some(containers.lines().filter(runs).count())
+    }
+
     fn wait_for(&self, what: &str, condition: impl Fn() -> bool) {
         let deadline = Instant::now() + BOOTS_WITHIN;
         while !condition() {
@@ -495,6 +518,14 @@ state = "/run/containerd"
     /// On, and nothing was done to it that `repair` would undo.
     pub fn is_well(&self) -> bool {
         self.is_on() && self.kubelet.child.is_some() && !(self.partitioned || self.frozen || self.hung)
+    }
+
+    pub fn is_partitioned(&self) -> bool {
+        self.partitioned
+    }
+
+    pub fn is_hung(&self) -> bool {
+        self.hung
     }
 
     /// Undoes whatever was done to it.
@@ -590,6 +621,28 @@ state = "/run/containerd"
     pub fn resume_runtime(&mut self) {
         self.containerd.signal("-CONT");
         self.hung = false;
+    }
+
+    /// Stops what containerd controls the containers of a pod by (its shim), so that they cannot be ended and
+    /// all else goes on; whether there are any. Their environment has the `POD_UID`.
+    pub fn hang_pod(&self, uid: &str) -> bool {
+        let name = format!("POD_UID={uid}");
+        let of_pod = |id: &u32| {
+            fs::read(format!("/proc/{id}/environ"))
+                .is_ok_and(|all| all.split(|byte| *byte == 0).any(|one| one == name.as_bytes()))
+        };
+        let shim = |id: u32| {
+            let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+            let parent: u32 =
+                status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()?;
+            let program = fs::read_to_string(format!("/proc/{parent}/comm")).ok()?;
+            program.starts_with("containerd-shim").then_some(parent)
+        };
+        let shims: Vec<u32> = self.processes().into_iter().filter(of_pod).filter_map(shim).collect();
+        for id in &shims {
+            kill(Pid::from_raw((*id).try_into().unwrap()), Signal::SIGSTOP).unwrap();
+        }
+        !shims.is_empty()
     }
 
     /// Ends the kubelet only: the containers go on running.

@@ -43,7 +43,7 @@ mod machines {
             Self
         }
 
-        pub fn heed_power(&mut self) {}
+        pub fn heed_switches(&mut self) {}
     }
 
     pub fn disk_folder(sandbox: &Path) -> PathBuf {
@@ -138,7 +138,7 @@ fn run(nodes: usize) -> ! {
     fs::write(folder().join("ready"), plane.assets.display().to_string()).unwrap();
     loop {
         if let Some(machines) = &mut machines {
-            machines.heed_power();
+            machines.heed_switches();
             std::thread::sleep(LOOK);
         } else {
             beat(&plane);

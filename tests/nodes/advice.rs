@@ -74,9 +74,17 @@ pub fn run_that_stays(stage: &Stage, kind: Kind, app: &str) -> Seen {
 
 /// Has pods stay on a node that is cut off, and none be given to it.
 fn tolerate_unreachable(manifest: &mut Value) {
-    let unreachable =
-        json!({ "key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "operator": "Exists" });
-    pod_spec_of(manifest)["tolerations"] = json!([unreachable]);
+    pod_spec_of(manifest)["tolerations"] = json!([stays("unreachable")]);
+}
+
+/// And on one that is not ready.
+pub fn tolerate_outages(manifest: &mut Value) {
+    pod_spec_of(manifest)["tolerations"] = json!([stays("unreachable"), stays("not-ready")]);
+}
+
+/// Is not evicted by a taint of this name.
+fn stays(taint: &str) -> Value {
+    json!({ "key": format!("node.kubernetes.io/{taint}"), "effect": "NoExecute", "operator": "Exists" })
 }
 
 pub fn cut_off(stage: &mut Stage) {
@@ -133,9 +141,6 @@ fn a_job_that_waits_for_the_end_is_not_forced() {
     let [a, _] = stage.names();
     let mut manifest = stage.manifest(Kind::Job, "batch");
     manifest["spec"]["podReplacementPolicy"] = "Failed".into();
-    // It does not count as done because it was ended.
-    let script = &mut pod_spec_of(&mut manifest)["containers"][0]["command"][2];
-    *script = script.as_str().unwrap().replace("'exit 0' TERM", "'exit 1' TERM").into();
     plane().apply(&manifest);
     let first = stage.await_writer("batch", &a);
     cut_off(&mut stage);
@@ -184,15 +189,45 @@ fn a_node_whose_runtime_hangs_is_switched_off_and_fenced() {
 fn a_job_is_not_evicted_where_the_runtime_hangs() {
     let mut stage = Stage::new();
     let first = run_that_stays(&stage, Kind::Job, "batch");
+    // A pod of a controller that is not known here, and replaces what is Terminating: this test.
+    let (clone, manifest) = run_of_an_unknown_controller(&stage, "clone");
     stage.a().hang_runtime();
     await_contact(&stage.names()[0], "notready");
-    refused(force(&stage, &first)).says("its kubelet is alive and not ready");
-    let safe = ["force-delete", "pod", &first.name, "-n", &stage.namespace, "--safe", "--confirm"];
-    let outcome = plugin().run(&safe);
+    let outcomes = [&first, &clone].map(|pod| {
+        refused(force(&stage, pod)).says("its kubelet is alive and not ready");
+        let safe = ["force-delete", "pod", &pod.name, "-n", &stage.namespace, "--safe", "--confirm"];
+        plugin().run(&[&safe[..], &["--wait=1s"]].concat())
+    });
+    if stage.pods("clone").iter().any(|pod| pod.terminating) {
+        let mut next = manifest;
+        next["metadata"]["name"] = "clone-next".into();
+        plane().apply(&next);
+    }
     thread::sleep(Duration::from_secs(10));
     stage.a().resume_runtime();
     stage.assert_one_writer();
-    outcome.expect(6);
+    for outcome in outcomes {
+        outcome.expect(6);
+    }
+}
+
+/// The `ownerReferences` of what is owned by a kind that is not known as a controller.
+pub fn unknown_owner(stage: &Stage, app: &str) -> Value {
+    let owner = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": app, "namespace": stage.namespace },
+    });
+    plane().apply(&owner);
+    let uid = get(&["configmap", app, "-n", &stage.namespace])["metadata"]["uid"].clone();
+    json!([{ "apiVersion": "v1", "kind": "ConfigMap", "name": app, "uid": uid, "controller": true }])
+}
+
+/// A pod whose controller is of a kind that is not known here, on the first node; and its manifest.
+fn run_of_an_unknown_controller(stage: &Stage, app: &str) -> (Seen, Value) {
+    let mut manifest = stage.manifest(Kind::Pod, app);
+    manifest["metadata"]["ownerReferences"] = unknown_owner(stage, app);
+    manifest["spec"]["tolerations"] = json!([{ "operator": "Exists", "effect": "NoExecute" }]);
+    plane().apply(&manifest);
+    (stage.await_writer(app, &stage.names()[0]), manifest)
 }
 
 /// Crashes the first node, declares it to be off, and starts it again: the taint is forgotten.
@@ -247,19 +282,36 @@ fn a_node_object_that_was_deleted_is_created_again() {
     let mut stage = Stage::new();
     let [a, _] = stage.names();
     let first = stage.run(Kind::StatefulSet, "db");
+    // The new object is tainted as the old one was, and an eviction would have the next one started.
+    let mut manifest = stage.manifest(Kind::Recreate, "web");
+    for toleration in pod_spec_of(&mut manifest)["tolerations"].as_array_mut().unwrap() {
+        toleration["tolerationSeconds"] = 20.into();
+    }
+    plane().apply(&manifest);
+    let web = stage.await_writer("web", &a);
     cut_off(&mut stage);
-    plane().kubectl(&["delete", "node", &a, "--cascade=orphan"]);
-    let outcome = refused(force(&stage, &first)).says("deleting the node object does not stop it");
+    // With its lease.
+    plane().kubectl(&["delete", "node", &a]);
+    // All that is printed up to that, in its order.
+    let outcome = refused(force(&stage, &web)).says("deleting the node object does not stop it");
+    let lines = outcome.stderr.lines().map(str::trim).filter(|line| line.starts_with("kubectl "));
+    lines.take_while(|line| line.starts_with("kubectl patch pod ")).for_each(|line| drop(types(line)));
     types(&command(&outcome, "create the node object again"));
-    // Pod GC has waited for 40 seconds, and looked.
+    assert_eq!(get(&["node", &a])["metadata"]["labels"]["kubernetes.io/hostname"], *a);
+    assert!(outcome.stderr.contains("taints and a cordon are lost"), "{outcome:#?}");
+    // Pod GC has waited for 40 seconds, and looked; the new object was found to be unreachable.
     thread::sleep(Duration::from_secs(65));
+    stage.await_unreachable(&a);
+    stage.assert_one_writer();
     assert_eq!(stage.pods("db")[0].uid, first.uid, "pod GC has left it alone");
+    assert_eq!(stage.pods("web"), std::slice::from_ref(&web), "it was not evicted: {}", stage.describe());
     stage.a().heal();
     // Where it was evicted before the object was deleted, it ends and another follows; else it stays.
     await_ready(&a);
     let since = disk::now();
     let writes = || stage.disk.lines("db-0").iter().any(|line| line.time > since);
     eventually("one of them writes", SOON, writes, || stage.describe());
+    assert_eq!(stage.await_writer("web", &a), web, "{}", stage.describe());
     stage.assert_one_writer();
     // Without its labels it is no node for the next test.
     plane().kubectl(&["delete", "node", &a]);
@@ -410,10 +462,10 @@ fn what_has_no_grace_is_ended_by_hand() {
         let outcome = refused(force(&stage, &first)).says("its terminationGracePeriodSeconds is 0");
         let stop = command(&outcome, "the objects go before the containers have ended");
         assert!(!stop.contains("&&") && !stop.contains("restart"), "{stop}");
-        let back = outcome.stderr.split("and only then ").nth(1).and_then(|text| text.split_once(": "));
-        let back = back.unwrap().1.lines().next().unwrap().to_owned();
         types(&stop);
         stage.await_end_of(&first.uid);
+        let listed = plugin().run(&["partitions"]).expect(0);
+        let back = command(&listed, &format!("/{app} in {} was", stage.namespace));
         types(&back);
         stage.await_other_writer(app, &first.uid);
     }

@@ -17,11 +17,16 @@ mod dice;
 #[path = "../harness/mod.rs"]
 mod harness;
 #[cfg(target_os = "linux")]
+#[path = "../harness/machines.rs"]
+mod machines;
+#[cfg(target_os = "linux")]
 #[path = "../harness/plugin.rs"]
 mod plugin;
 
 #[cfg(target_os = "linux")]
 mod advice;
+#[cfg(target_os = "linux")]
+mod chain;
 #[cfg(target_os = "linux")]
 mod checker;
 #[cfg(target_os = "linux")]
@@ -34,6 +39,8 @@ mod guardian;
 mod partition;
 #[cfg(target_os = "linux")]
 mod rounds;
+#[cfg(target_os = "linux")]
+mod sandbox;
 #[cfg(target_os = "linux")]
 mod stage;
 #[cfg(target_os = "linux")]
@@ -103,6 +110,8 @@ fn main() -> std::process::ExitCode {
         // The longest first: nothing is worse for the whole than a long one at the end.
         rounds::TESTS,
         table::TESTS,
+        chain::TESTS,
+        sandbox::TESTS,
         containers::TESTS,
         advice::TESTS,
         failures::TESTS,

@@ -9,10 +9,11 @@
 //! done to it. Not everything is possible for everybody: some operators cannot repair a node, and take the
 //! next way.
 //!
-//! What Kubernetes does by itself is kept out of it: the pods of a Deployment that recreates, and of a Job
-//! that does not wait for the end of a pod, tolerate nodes that are not ready and not reachable, for an
-//! eviction would start the next one at once. The clocks of the nodes are the machine's; where one is said to
-//! be wrong, the kube-apiserver rewrites the times that its kubelet writes.
+//! The pods of a Deployment that recreates, of a Job that does not wait for the end of a pod, and those without
+//! a controller are evicted from a node that is lost after some time, as all are by default: the next one would
+//! be started at once, or none. An operator is told to keep them from it, and does that before anything else.
+//! The clocks of the nodes are the machine's; where one is said to be wrong, the kube-apiserver rewrites the
+//! times that its kubelet writes.
 //!
 //! ```text
 //! KUBECTL_LEASE_SEED=7             what happens in the first round, and so in all; another each time
@@ -54,8 +55,11 @@ pub const PLAIN: &[crate::Test] = &[
 /// For how long an operator watches something before looking again.
 const WATCHED: Duration = Duration::from_secs(6);
 
-/// For how long an operator lets a line go on that ends what it begins.
-const CHAINED: Duration = Duration::from_secs(30);
+/// For how long pods stay on a lost node whose eviction an operator is told to prevent, in seconds.
+const EVICTED_AFTER: u32 = 30;
+
+/// For how long an operator lets a line go on that ends what it begins, at most.
+const CHAINED: u64 = 30_000;
 
 /// No other command takes longer.
 const TYPED: Duration = Duration::from_secs(60);
@@ -115,7 +119,8 @@ struct Workload {
     kind: Kind,
     app: String,
     replicas: usize,
-    /// The pods are not evicted from a node that is not ready or not reachable.
+    /// The pods are not evicted from a node that is not ready or not reachable, or late enough to be kept
+    /// from it.
     stays: bool,
     /// A Job that waits until a pod has ended before it starts the next one.
     waits: bool,
@@ -123,6 +128,12 @@ struct Workload {
 }
 
 impl Workload {
+    /// Whether its pods must not be evicted from a lost node: another would be started beside them, or none
+    /// when they have ended.
+    fn is_to_be_kept(&self) -> bool {
+        matches!(self.kind, Kind::Recreate | Kind::Job | Kind::Pod) && !self.waits
+    }
+
     fn manifest(&self, stage: &Stage) -> Value {
         let mut manifest = stage.manifest(self.kind, &self.app);
         if matches!(self.kind, Kind::StatefulSet | Kind::Rolling) {
@@ -132,12 +143,15 @@ impl Workload {
             manifest["spec"]["backoffLimit"] = 1000.into();
             let policy = if self.waits { "Failed" } else { "TerminatingOrFailed" };
             manifest["spec"]["podReplacementPolicy"] = policy.into();
-            // It does not count as done because it was ended.
-            let script = &mut pod_spec_of(&mut manifest)["containers"][0]["command"][2];
-            *script = script.as_str().unwrap().replace("'exit 0' TERM", "'exit 1' TERM").into();
         }
         if self.stays {
-            let tolerate = |key: &str| json!({ "key": key, "operator": "Exists", "effect": "NoExecute" });
+            let tolerate = |key: &str| {
+                let mut toleration = json!({ "key": key, "operator": "Exists", "effect": "NoExecute" });
+                if self.is_to_be_kept() {
+                    toleration["tolerationSeconds"] = EVICTED_AFTER.into();
+                }
+                toleration
+            };
             pod_spec_of(&mut manifest)["tolerations"] =
                 json!([tolerate("node.kubernetes.io/unreachable"), tolerate("node.kubernetes.io/not-ready")]);
         }
@@ -158,6 +172,8 @@ struct Plan {
     skews: [i64; 2],
     /// After the last fault, how long the operator works.
     afterwards: (Duration, Duration),
+    /// When the operator presses Ctrl-C in a line that waits for the end of pods.
+    patience: Duration,
 }
 
 impl Plan {
@@ -213,6 +229,7 @@ impl Plan {
             creates: random.percent(70),
             skews: [(); 2].map(|()| if random.percent(25) { *random.of(&SKEWS) } else { 0 }),
             afterwards: AFTERWARDS,
+            patience: random.millis(1000, CHAINED),
         }
     }
 }
@@ -328,8 +345,8 @@ struct Round<'a> {
     called: bool,
     /// Pods that the operator has deleted or evicted.
     deleted: BTreeSet<String>,
-    /// What is left to type of commands that one line chains, when what they wait for can happen.
-    unfinished: Vec<String>,
+    /// Pods that the operator has kept from being evicted.
+    kept: BTreeSet<String>,
 }
 
 impl Round<'_> {
@@ -440,17 +457,22 @@ impl Round<'_> {
         found.unwrap().clone()
     }
 
-    /// The pods of the round that are stranded, as `partitions` lists them, and those that are Terminating.
-    fn stranded_and_stuck(&mut self) -> Vec<String> {
+    /// The pods of the round that are stranded, as `partitions` lists them.
+    fn stranded(&mut self) -> Vec<String> {
         let table = self.types("kubectl lease partitions --no-headers");
         table.expect(&[0]);
         let ours = format!("{}/", self.stage.namespace);
-        let mut found: Vec<String> = table
+        table
             .stdout
             .lines()
             .filter_map(|line| line.split_whitespace().find_map(|word| word.strip_prefix(&ours)))
             .map(str::to_owned)
-            .collect();
+            .collect()
+    }
+
+    /// And those that are Terminating.
+    fn stranded_and_stuck(&mut self) -> Vec<String> {
+        let mut found = self.stranded();
         for workload in &self.plan.workloads {
             let terminating = self.stage.pods(&workload.app).into_iter().filter(|pod| pod.terminating);
             found.extend(terminating.map(|pod| pod.name));
@@ -468,6 +490,7 @@ impl Round<'_> {
             let pods = self.stranded_and_stuck();
             let quiet = pods.is_empty() && self.due.is_empty();
             for pod in pods {
+                self.keep_all();
                 self.attend(&pod);
                 // A node object that was deleted cannot wait for the other pods.
                 if self.called {
@@ -501,6 +524,25 @@ impl Round<'_> {
         let on = format!("spec.nodeName={node}");
         let list = get(&["pods", "-n", &self.stage.namespace, "--field-selector", &on]);
         !list["items"].as_array().unwrap().is_empty()
+    }
+
+    /// Does what is printed to be done first for all pods that would be evicted, before anything that takes time.
+    fn keep_all(&mut self) {
+        for pod in self.stranded() {
+            let workload = self.workload(&pod);
+            let asks = workload.is_to_be_kept() && workload.habit != Habit::Force;
+            if !asks || self.kept.contains(&pod) {
+                continue;
+            }
+            let said =
+                self.types(&format!("kubectl lease force-delete pod {pod} -n {}", self.stage.namespace));
+            let Some((_, ways)) = read(&said.stderr) else { continue };
+            let is_first =
+                |way: &&Way| ["first: else", "before anything else"].iter().any(|it| way.what.contains(it));
+            for way in ways.iter().take_while(is_first) {
+                self.follow(&pod, way);
+            }
+        }
     }
 
     /// Asks about a pod, and does something about it.
@@ -556,7 +598,7 @@ impl Round<'_> {
         let names = self.stage.names();
         let node = names.iter().position(|name| what.contains(name) || command.contains(&format!(" {name}")));
         self.note(&format!("# {what}"));
-        if command.ends_with("--undo") {
+        if command.contains(" --undo") {
             let said = self.types(command);
             said.expect(&[0, 4, 5]);
             return said.code == 0;
@@ -617,12 +659,20 @@ impl Round<'_> {
             self.types(command);
             return false;
         }
-        if let Some((_, rest)) = command.split_once(" && ") {
-            self.deleted.insert(pod.to_owned());
-            let said = self.types_for(command, CHAINED);
-            if said.code != 0 {
-                self.unfinished.push(rest.to_owned());
+        if says("first: else the control plane evicts the pod") {
+            // It may have gone by itself.
+            let said = self.types(command);
+            let is_gone = ["NotFound", "Conflict"].iter().any(|reason| said.stderr.contains(reason));
+            assert!(said.code == 0 || is_gone, "{}", said.stderr);
+            if said.code == 0 {
+                self.kept.insert(pod.to_owned());
+                self.tally.count("by hand: kept from being evicted");
             }
+            return false;
+        }
+        if command.contains(" && ") {
+            self.deleted.insert(pod.to_owned());
+            self.types_for(command, self.plan.patience);
             return true;
         }
         if command.starts_with("kubectl wait ") || command.ends_with(" -w") {
@@ -753,10 +803,21 @@ impl Round<'_> {
         self.operate();
         self.due.clear();
         self.repair_all();
-        for rest in std::mem::take(&mut self.unfinished) {
-            self.types_for(&rest, SOON * 2).expect(&[0]);
-        }
+        self.bring_back();
         self.await_whole();
+    }
+
+    /// Brings back what lines that were interrupted have left without pods, as it is printed.
+    fn bring_back(&mut self) {
+        let said = self.types("kubectl lease partitions -o json");
+        said.expect(&[0]);
+        let list: Value = serde_json::from_str(&said.stdout).unwrap();
+        for stopped in list["stopped"].as_array().unwrap() {
+            if stopped["namespace"] == *self.stage.namespace {
+                self.tally.count("by hand: brought back");
+                self.types_for(stopped["command"].as_str().unwrap(), SOON * 2).expect(&[0]);
+            }
+        }
     }
 }
 
@@ -778,7 +839,7 @@ fn round(seed: u64, plan: Plan, tally: &mut Tally) -> Vec<String> {
         deleted_nodes: [false; 2],
         called: false,
         deleted: BTreeSet::new(),
-        unfinished: Vec::new(),
+        kept: BTreeSet::new(),
     };
     let began = Instant::now();
     let outcome = catch_unwind(AssertUnwindSafe(|| round.play()));

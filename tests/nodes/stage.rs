@@ -67,7 +67,7 @@ pub fn shape() -> Shape {
         managers: 1,
         controllers: nodes::CONTROLLERS,
         manager_flags: nodes::MANAGER_FLAGS,
-        scheduler: true,
+        schedulers: 1,
         // Nothing waits for an election where there is one candidate.
         features: "CoordinatedLeaderElection=false",
         ..Shape::default()
@@ -299,7 +299,11 @@ pub fn ignore_term(manifest: &mut Value, grace_seconds: u32) {
     let spec = pod_spec_of(manifest);
     spec["terminationGracePeriodSeconds"] = grace_seconds.into();
     let script = &mut spec["containers"][0]["command"][2];
-    *script = script.as_str().unwrap().replacen("trap 'exit 0' TERM", "trap '' TERM", 1).into();
+    let mut ignoring = script.as_str().unwrap().to_owned();
+    for code in [0, 1] {
+        ignoring = ignoring.replacen(&format!("trap 'exit {code}' TERM"), "trap '' TERM", 1);
+    }
+    *script = ignoring.into();
 }
 
 /// A pod, as far as tests want to know.
@@ -332,6 +336,11 @@ impl Stage {
     /// The node that pods prefer.
     pub fn a(&mut self) -> &mut Node {
         &mut self.pair.as_mut().unwrap().a
+    }
+
+    /// The same, to look at.
+    pub fn first(&self) -> &Node {
+        &self.pair.as_ref().unwrap().a
     }
 
     pub fn b(&mut self) -> &mut Node {
@@ -425,6 +434,9 @@ impl Stage {
             Kind::Job => {
                 let mut template = template;
                 template["spec"]["restartPolicy"] = "Never".into();
+                // It does not count as done because it was ended.
+                let script = &mut template["spec"]["containers"][0]["command"][2];
+                *script = script.as_str().unwrap().replace("'exit 0' TERM", "'exit 1' TERM").into();
                 ("batch/v1", "Job", json!({ "template": template }))
             }
             Kind::Pod => ("v1", "Pod", spec),

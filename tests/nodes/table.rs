@@ -1,42 +1,54 @@
-//! The table of docs/risks.md, read back from real nodes.
+//! The tables of docs/risks.md, read back from real nodes.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs, thread,
-    time::Duration,
+    fs,
 };
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::stage::{
-    Kind, SOON, Stage, await_contact, await_ready, eventually, get, ignore_term, plane, plugin, pod_spec_of,
+    Kind, SOON, Seen, Stage, await_contact, await_ready, eventually, get, ignore_term, plane, plugin,
+    pod_spec_of,
 };
 
 crate::tests![
     the_verdicts_on_real_nodes_are_those_of_the_table,
-    the_verdicts_where_a_node_is_gone_are_those_of_the_table,
+    the_verdicts_where_a_machine_is_off_are_those_of_the_table,
 ];
 
-/// The columns of the table, and what begins the name of a workload that is meant by it.
+/// The columns of a table, and what begins the name of a workload that is meant by it.
 const OWNERS: [(&str, &str); 4] =
     [("no controller", "bare"), ("rolling, several", "several"), ("rolling, one", "one"), ("alone", "alone")];
+
+/// A part of the name of a workload, and of the heading of its table.
+const STORAGES: [(&str, &str); 3] =
+    [("none", "Writes to nothing"), ("shared", "others may write too"), ("once", "ReadWriteOnce")];
 
 const KEPT: &str = "not deleted";
 const BEGUN: &str = "in its grace";
 const STUCK: &str = "beyond its grace";
 
-/// The rows of those that write to storage which others may write too: the risks by node and deletion.
-fn table() -> BTreeMap<(String, String), Vec<String>> {
+/// Of a row, the storage, the node and the deletion.
+type At = (String, String, String);
+
+/// The risks of the rows.
+fn tables() -> BTreeMap<At, Vec<String>> {
     let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/risks.md")).unwrap();
-    let section = text.split("\n## ").find(|section| section.contains("hostPath)\n")).unwrap();
-    let row = |line: &str| {
-        let mut cells = line.split('|').map(str::trim).skip(1).map(str::to_owned);
-        let at = (cells.next()?, cells.next()?);
-        let risk = |cell: String| cell.split(' ').next().unwrap().to_owned();
-        Some((at, cells.take(OWNERS.len()).map(risk).collect()))
-    };
-    section.lines().filter(|line| line.starts_with('|')).filter_map(row).collect()
+    let mut rows = BTreeMap::new();
+    for (storage, heading) in STORAGES {
+        let is = |section: &&str| section.lines().next().unwrap().contains(heading);
+        let section = text.split("\n## ").find(is).unwrap();
+        for line in section.lines().filter(|line| line.starts_with('|')) {
+            let mut cells = line.split('|').map(str::trim).skip(1).map(str::to_owned);
+            let (node, deletion) = (cells.next().unwrap(), cells.next().unwrap());
+            let risk = |cell: String| cell.split(' ').next().unwrap_or_default().to_owned();
+            let risks = cells.take(OWNERS.len()).map(risk).collect();
+            rows.insert((storage.to_owned(), node, deletion), risks);
+        }
+    }
+    rows
 }
 
 /// How far the deletion of a pod has come; `None` where that changes just now.
@@ -52,22 +64,32 @@ fn deletion(pod: &Value) -> Option<&'static str> {
     }
 }
 
-/// Compares what is said of a pod with the table; the column and the row of the cell.
-fn compare(node: &str, pod: &Value, risk: &str) -> Option<(&'static str, &'static str)> {
+/// A cell: the storage, the owner, the deletion.
+type Cell = (&'static str, &'static str, &'static str);
+
+/// Compares what is said of a pod with the table; the cell.
+fn compare(node: &str, pod: &Value, risk: &str) -> Option<Cell> {
     let app = pod["metadata"]["labels"]["app"].as_str().unwrap();
-    let column = OWNERS.iter().position(|(_, short)| app.starts_with(short)).unwrap();
+    let mut words = app.split('-');
+    let (owner, storage) = (words.next().unwrap(), words.next().unwrap());
+    let column = OWNERS.iter().position(|(_, short)| *short == owner).unwrap();
+    let storage = STORAGES.iter().find(|(short, _)| *short == storage).unwrap().0;
     let deletion = deletion(pod)?;
-    let row = &table()[&(node.to_owned(), deletion.to_owned())];
+    let containers = pod["status"]["containerStatuses"].as_array();
+    if containers.is_some_and(|all| all.iter().all(|it| !it["state"]["terminated"].is_null())) {
+        return None;
+    }
+    let row = &tables()[&(storage.to_owned(), node.to_owned(), deletion.to_owned())];
     // A set of two has no majority without one of them that is ready: see docs/risks.md, above the tables.
     let is_missed = OWNERS[column].1 == "several" && deletion == KEPT && row[column] == "medium";
     let expected = if is_missed && risk == "high" { risk } else { &row[column] };
     assert_eq!(risk, expected, "{app} on a node that is {node}, {deletion}");
-    Some((OWNERS[column].0, deletion))
+    Some((storage, OWNERS[column].0, deletion))
 }
 
 /// What is said of the pods on a node if it is in this state. What has finished, or has not begun to run,
-/// is not in the table.
-fn look(stage: &Stage, node: &str, contact: &str) -> BTreeSet<(&'static str, &'static str)> {
+/// is not in the table; nor is what its kubelet reports to have ended, after a restart of the machine.
+fn look(stage: &Stage, node: &str, contact: &str) -> BTreeSet<Cell> {
     let mut seen = BTreeSet::new();
     if contact == "heard" {
         let pods = get(&["pods", "-n", &stage.namespace]);
@@ -97,70 +119,153 @@ fn look(stage: &Stage, node: &str, contact: &str) -> BTreeSet<(&'static str, &'s
     seen
 }
 
-/// Waits until pods of every owner are seen in each of these rows.
+/// Waits until pods of every storage and owner are seen in each of these rows.
 fn see(stage: &Stage, contact: &str, deletions: &[&'static str]) {
     let node = &stage.names()[0];
-    let wanted = || {
-        let seen = look(stage, node, contact);
-        deletions.iter().all(|deletion| OWNERS.iter().all(|(owner, _)| seen.contains(&(*owner, *deletion))))
+    let cells = |deletion: &'static str| {
+        STORAGES.iter().flat_map(move |(storage, _)| OWNERS.map(|(owner, _)| (*storage, owner, deletion)))
     };
-    eventually(&format!("{contact}: {deletions:?}"), SOON * 2, wanted, || {
-        let shown = plugin().run(&["partitions", node]).stdout;
-        format!("{:?}\n{shown}\n{}", look(stage, node, contact), stage.describe())
-    });
+    let wanted: BTreeSet<Cell> = deletions.iter().flat_map(|deletion| cells(deletion)).collect();
+    let missing = || wanted.difference(&look(stage, node, contact)).copied().collect::<Vec<_>>();
+    eventually(
+        &format!("{contact}: {deletions:?}"),
+        SOON * 2,
+        || missing().is_empty(),
+        || {
+            let shown = plugin().run(&["partitions", node]).stdout;
+            format!("{:?}\n{shown}\n{}", missing(), stage.describe())
+        },
+    );
 }
 
-/// A workload of each owner, whose pods only wait, whatever they are told.
-fn workloads(stage: &Stage, set: &str, grace_seconds: u32) -> Vec<Value> {
-    let of = |(_, short): &(&str, &str)| {
-        let kind = match *short {
+/// A set of workloads, with the grace period of their pods.
+struct Set {
+    name: &'static str,
+    grace_seconds: u32,
+    /// Whether the objects of the pods stay when they are deleted by pod GC.
+    kept: bool,
+}
+
+const fn set(name: &'static str, grace_seconds: u32) -> Set {
+    Set { name, grace_seconds, kept: false }
+}
+
+/// What keeps an object.
+const FINALIZER: &str = "kubectl-lease.dev/test";
+
+/// A workload of each owner and storage, whose pods only wait, whatever they are told.
+fn workloads(stage: &Stage, set: &Set) -> Vec<Value> {
+    let of = |storage: &str, short: &str| {
+        let kind = match short {
             "bare" => Kind::Pod,
             "alone" => Kind::StatefulSet,
             _ => Kind::Rolling,
         };
-        let mut manifest = stage.manifest(kind, &format!("{short}-{set}"));
-        ignore_term(&mut manifest, grace_seconds);
+        let mut manifest = stage.manifest(kind, &format!("{short}-{storage}-{}", set.name));
+        ignore_term(&mut manifest, set.grace_seconds);
         let spec = pod_spec_of(&mut manifest);
         spec["tolerations"] = json!([{ "operator": "Exists" }]);
         spec["containers"][0]["command"][2] = "trap '' TERM; while :; do sleep 5; done".into();
-        if *short == "several" {
+        match storage {
+            "none" => {
+                spec["volumes"] = json!([]);
+                spec["containers"][0]["volumeMounts"] = json!([]);
+            }
+            "once" => {
+                let claim = json!({ "claimName": CLAIM });
+                spec["volumes"] = json!([{ "name": "disk", "persistentVolumeClaim": claim }]);
+            }
+            _ => {}
+        }
+        if short == "several" {
             manifest["spec"]["replicas"] = 2.into();
+        }
+        if set.kept {
+            let of_pods = if kind == Kind::Pod { &mut manifest } else { &mut manifest["spec"]["template"] };
+            of_pods["metadata"]["finalizers"] = json!([FINALIZER]);
         }
         manifest
     };
-    OWNERS.iter().map(of).collect()
+    let all = STORAGES.iter().flat_map(|(storage, _)| OWNERS.map(|(_, short)| (*storage, short)));
+    all.map(|(storage, short)| of(storage, short)).collect()
 }
 
-/// Runs sets of workloads, each with its own grace period.
-fn run_all(stage: &Stage, sets: &[(&str, u32)]) {
-    let items: Vec<Value> = sets.iter().flat_map(|(set, grace)| workloads(stage, set, *grace)).collect();
+/// A claim for storage that one node at a time may use.
+pub const CLAIM: &str = "once";
+
+/// The claim, and the volume that it is bound to.
+pub fn storage(stage: &Stage) -> [Value; 2] {
+    let name = format!("once-{}", stage.namespace);
+    let common = json!({ "accessModes": ["ReadWriteOnce"], "storageClassName": "" });
+    let with = |fields: Value| {
+        let mut spec = common.clone();
+        spec.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        spec
+    };
+    let volume = with(json!({
+        "capacity": { "storage": "1Mi" }, "hostPath": { "path": stage.disk.folder },
+        "claimRef": { "namespace": stage.namespace, "name": CLAIM },
+    }));
+    let claim = with(json!({ "volumeName": name, "resources": { "requests": { "storage": "1Mi" } } }));
+    [
+        json!({ "apiVersion": "v1", "kind": "PersistentVolume", "metadata": { "name": name }, "spec": volume }),
+        json!({
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+            "metadata": { "name": CLAIM, "namespace": stage.namespace }, "spec": claim,
+        }),
+    ]
+}
+
+/// Runs sets of workloads.
+fn run_all(stage: &Stage, sets: &[Set]) {
+    let sets_of = sets.iter().flat_map(|set| workloads(stage, set));
+    let items: Vec<Value> = storage(stage).into_iter().chain(sets_of).collect();
     plane().apply(&json!({ "apiVersion": "v1", "kind": "List", "items": items }));
     let running = || {
         let pods = get(&["pods", "-n", &stage.namespace, "--field-selector=status.phase=Running"]);
         pods["items"].as_array().unwrap().len()
     };
     // One of each, and two of those that are several.
-    let pods = sets.len() * (OWNERS.len() + 1);
-    eventually("all run", SOON * 2, || running() == pods, || stage.describe());
+    let pods = sets.len() * STORAGES.len() * (OWNERS.len() + 1);
+    eventually("all run", SOON * 3, || running() == pods, || stage.describe());
 }
 
-/// Deletes the pods of a set.
-fn delete(stage: &Stage, set: &str) {
-    let apps: Vec<String> = OWNERS.iter().map(|(_, short)| format!("{short}-{set}")).collect();
-    let selector = format!("app in ({})", apps.join(","));
-    stage.kubectl(&["delete", "pods", "-l", &selector, "--wait=false"]);
+/// The names of the workloads of a set.
+fn apps(set: &str) -> Vec<String> {
+    let all = STORAGES.iter().flat_map(|(storage, _)| OWNERS.map(|(_, short)| (*storage, short)));
+    all.map(|(storage, short)| format!("{short}-{storage}-{set}")).collect()
+}
+
+/// Deletes the pods of a set, with their grace or another.
+fn delete(stage: &Stage, set: &str, grace: Option<&str>) {
+    let selector = format!("app in ({})", apps(set).join(","));
+    let mut args = vec!["delete", "pods", "-l", &selector, "--wait=false"];
+    args.extend(grace);
+    stage.kubectl(&args);
+}
+
+const SHORT: Option<&str> = Some("--grace-period=1");
+
+/// Keeps the first node from ending the pods of a set, and from nothing else.
+fn hang(stage: &Stage, set: &str) {
+    let node = stage.first();
+    let pods: Vec<Seen> = apps(set).iter().flat_map(|app| stage.pods(app)).collect();
+    for pod in pods.iter().filter(|pod| pod.node == node.name) {
+        eventually("its shim hangs", SOON, || node.hang_pod(&pod.uid), || stage.describe());
+    }
 }
 
 fn the_verdicts_on_real_nodes_are_those_of_the_table() {
     let mut stage = Stage::new();
     let [a, _] = stage.names();
-    run_all(&stage, &[("kept", 600), ("begun", 600), ("stuck", 1)]);
+    run_all(&stage, &[set("kept", 600), set("begun", 600), set("stuck", 1)]);
 
     see(&stage, "heard", &[KEPT]);
-    delete(&stage, "begun");
-    see(&stage, "heard", &[KEPT, BEGUN]);
+    hang(&stage, "stuck");
+    delete(&stage, "begun", None);
+    delete(&stage, "stuck", None);
+    see(&stage, "heard", &[KEPT, BEGUN, STUCK]);
     stage.a().hang_runtime();
-    delete(&stage, "stuck");
     see(&stage, "notready", &[KEPT, BEGUN, STUCK]);
     stage.a().partition();
     see(&stage, "late", &[KEPT, BEGUN, STUCK]);
@@ -171,21 +276,40 @@ fn the_verdicts_on_real_nodes_are_those_of_the_table() {
     stage.a().start();
     await_ready(&a);
     see(&stage, "back", &[KEPT]);
-    delete(&stage, "kept");
+    hang(&stage, "kept");
+    delete(&stage, "kept", None);
     see(&stage, "back", &[BEGUN]);
+    delete(&stage, "kept", SHORT);
+    see(&stage, "back", &[STUCK]);
     // Else what does not want to end is there for ten minutes.
     stage.a().crash();
 }
 
-/// A machine that is off, and whose node object was deleted.
-fn the_verdicts_where_a_node_is_gone_are_those_of_the_table() {
+/// And declared to be off; and then its node object is deleted, without its heartbeat.
+fn the_verdicts_where_a_machine_is_off_are_those_of_the_table() {
     let mut stage = Stage::new();
     let [a, _] = stage.names();
-    run_all(&stage, &[("kept", 600)]);
+    let sets = [set("kept", 600), Set { kept: true, ..set("fenced", 600) }, set("gone", 600)];
+    run_all(&stage, &sets);
     stage.a().crash();
     await_contact(&a, "silent");
-    // After a minute the heartbeat of a node that does not exist is believed to be old.
-    thread::sleep(Duration::from_secs(40));
+    plugin().run(&["fence", &a, "--confirm", "--i-have-fenced"]).expect(0);
+    see(&stage, "fenced", &[KEPT]);
+    // Pod GC deletes them by force within 20 seconds; the objects stay.
+    delete(&stage, "fenced", None);
+    see(&stage, "fenced", &[BEGUN]);
+    delete(&stage, "fenced", SHORT);
+    see(&stage, "fenced", &[STUCK]);
+    // After a minute the heartbeat of a node that does not exist is believed to be old. Pod GC leaves the
+    // pods there for 40 seconds.
     plane().kubectl(&["delete", "node", &a, "--cascade=orphan"]);
-    see(&stage, "gone", &[KEPT]);
+    delete(&stage, "gone", None);
+    see(&stage, "gone", &[KEPT, BEGUN]);
+    delete(&stage, "gone", SHORT);
+    see(&stage, "gone", &[STUCK]);
+    stage.kubectl(&["delete", "deployments,statefulsets", "--all", "--cascade=orphan"]);
+    for pod in apps("fenced").iter().flat_map(|app| stage.pods(app)) {
+        let patch = r#"{"metadata":{"finalizers":null}}"#;
+        stage.kubectl(&["patch", "pod", &pod.name, "--type=merge", "-p", patch]);
+    }
 }

@@ -1,17 +1,24 @@
 use serde_json::json;
 
-use super::{Controller, Election, elections, gather, list::Row, told};
+use super::{
+    Controller, Election, elections, gather,
+    list::Row,
+    plan::{either, open},
+    the_election, told,
+};
 use crate::{
     cli::Explain,
     cluster::{Cluster, Resource},
     domain::{
         candidate::Candidate,
         duration::age,
-        election::{Absence, Entry, Leader, Outlook, Rule, Strategy},
+        election::{Absence, Entry, Leader, Outlook, Rule, Strategy, Wrong},
+        forecast::Forecast,
         priority::{self, How, Priority},
+        safer::with_flags,
         time::ServerTime,
     },
-    error::{Error, Result},
+    error::Result,
     exit::ExitCode,
     output::{Format, Item as _, Printer},
 };
@@ -25,29 +32,18 @@ pub async fn run(
     let found = gather(namespace, cluster).await?;
     let controller = Controller::find(&found.parts, namespace, cluster).await?;
     let all = elections(&found.parts);
-    let named: Vec<_> = all.iter().filter(|election| election.name == args.lease).collect();
-    let election = match named.as_slice() {
-        [one] => one,
-        [] => return Err(super::list::no_candidates(&args.lease, &found.parts)),
-        several => {
-            let namespaces: Vec<_> = several.iter().map(|election| election.namespace).collect();
-            return Err(Error::Usage {
-                message: format!("there is a lease '{}' in {}", args.lease, namespaces.join(" and in ")),
-                hint: Some("-n says which one is meant".into()),
-            });
-        }
-    };
+    let election = the_election(&args.lease, &all, &found.parts)?;
     let now = cluster.server_time();
     let outlook = election.outlook(now);
     match args.output {
         Format::Table | Format::Wide => {
             for line in explanation(election, &outlook, &controller, now) {
-                printer.done(&line)?;
+                printer.done(&with_flags(&line, cluster.flags()))?;
             }
         }
         Format::Name => printer.done(&format!("lease.coordination.k8s.io/{}", election.name))?,
         Format::Json | Format::Yaml => {
-            let document = document(election, &outlook, &controller, found.resource, now);
+            let document = document(election, &outlook, &controller, (found.resource, cluster.flags()), now);
             printer.document("Election", document, args.output)?;
         }
     }
@@ -58,7 +54,7 @@ fn document(
     election: &Election<'_>,
     outlook: &Outlook<'_>,
     controller: &Controller,
-    resource: Resource,
+    (resource, flags): (Resource, &str),
     now: ServerTime,
 ) -> serde_json::Value {
     let mut wrong: Vec<_> = outlook
@@ -66,7 +62,7 @@ fn document(
         .iter()
         .map(|wrong| {
             let (message, hint) = told(wrong, election, now);
-            json!({ "message": message, "hint": hint })
+            json!({ "message": message, "hint": with_flags(&hint, flags) })
         })
         .collect();
     wrong.extend(controller.wrong().map(|message| json!({ "message": message, "hint": null })));
@@ -100,6 +96,11 @@ fn document(
         "decidedBy": outlook.rule,
         "next": outlook.entries.iter().filter(|entry| entry.next).map(|entry| entry.candidate.name()).collect::<Vec<_>>(),
         "moving": outlook.is_moving(),
+        "forecast": outlook.forecast.word(),
+        "dependsOn": match &outlook.forecast {
+            Forecast::Open(doubt, _) => Some(*doubt),
+            _ => None,
+        },
         "controllerAlive": match controller {
             Controller::Alive { .. } => Some(true),
             Controller::Silent { .. } | Controller::Missing => Some(false),
@@ -119,8 +120,9 @@ fn explanation(
 ) -> Vec<String> {
     let mut lines = vec![format!("The election for {}", election.called()), String::new()];
     lines.push(leader(election, outlook, now));
-    if let Some(preferred) = &outlook.preferred {
-        lines.push(format!("It is asked to make room for {preferred}."));
+    let no_candidate = outlook.wrongs.iter().any(|wrong| matches!(wrong, Wrong::LeaderNoCandidate { .. }));
+    if let Some(preferred) = outlook.preferred.as_ref().filter(|_| !no_candidate) {
+        lines.push(format!("It is asked to step down for {preferred}."));
     }
     lines.push(match controller {
         Controller::Alive { holder, ago } => {
@@ -144,6 +146,7 @@ fn explanation(
     lines.extend(taking_part.iter().enumerate().map(|(n, entry)| {
         let mark = match (outlook.leader.valid(), entry) {
             (Some(_), entry) if entry.leads => "   <- leader",
+            (_, entry) if entry.next && outlook.is_tied() => "   <- next?",
             (_, entry) if entry.next => "   <- next",
             _ => "",
         };
@@ -157,7 +160,7 @@ fn explanation(
     }
 
     lines.extend([String::new(), decision(outlook, &taking_part)]);
-    lines.extend(follows(outlook));
+    lines.extend(follows(election, outlook));
     lines.extend(change(outlook, &taking_part));
 
     let mut wrongs: Vec<_> = outlook
@@ -236,6 +239,10 @@ fn absent(entry: &Entry<'_>, absence: Absence, now: ServerTime) -> String {
             ago(spec.renew_time)
         ),
         Absence::LostLead => "led, let its lease run out, and was not heard of since".into(),
+        Absence::Superseded => format!(
+            "a later candidate of its host has taken its place; last renewed {}",
+            ago(spec.renew_time)
+        ),
         Absence::Version => format!(
             "a version that cannot be read (binary '{}', emulation '{}')",
             spec.binary_version, spec.emulation_version
@@ -284,31 +291,55 @@ fn decision(outlook: &Outlook<'_>, taking_part: &[&Entry<'_>]) -> String {
 }
 
 /// What happens next, of itself or if the leader goes.
-fn follows(outlook: &Outlook<'_>) -> Option<String> {
-    let leader = outlook.leader.valid();
-    Some(match (outlook.next().map(Candidate::name), leader) {
-        (Some(next), Some(leader)) if outlook.is_moving() => {
-            format!("The lead is about to move from {leader} to {next}.")
-        }
-        (Some(next), Some(_)) => format!("If the leader goes, {next} leads next."),
-        (Some(next), None) => format!("{next} is about to be elected."),
-        (None, _) if outlook.is_tied() => "Who leads next cannot be told.".into(),
-        (None, Some(leader)) if outlook.taking_part().len() < 2 => {
-            format!("If {leader} goes, there is nobody to follow.")
-        }
-        _ => return None,
+fn follows(election: &Election<'_>, outlook: &Outlook<'_>) -> Option<String> {
+    let next: Vec<String> = outlook
+        .entries
+        .iter()
+        .filter(|entry| entry.next)
+        .map(|entry| entry.candidate.name().to_owned())
+        .collect();
+    let to = either(&next);
+    let equal = if next.len() > 1 { ": they are equal" } else { "" };
+    let holder = outlook.leader.holder().unwrap_or_default();
+    Some(match &outlook.forecast {
+        Forecast::Stays if outlook.strategy != Strategy::Oldest && next.is_empty() => return None,
+        Forecast::Stays if next.is_empty() => format!("If {holder} goes, there is nobody to follow."),
+        Forecast::Stays if outlook.is_uncoordinated => format!(
+            "{holder} leads without coordinated election and is not asked to step down. If it goes, {to} leads next\
+             {equal}, unless another instance without coordinated election takes the lease first."
+        ),
+        Forecast::Stays => format!("If the leader goes, {to} leads next{equal}."),
+        Forecast::Moves(_) => format!("The lead is about to move from {holder} to {to}{equal}."),
+        Forecast::Elects(_) => format!("{to} is about to be elected{equal}."),
+        Forecast::Open(doubt, names) => open(*doubt, names, holder, &election.called()),
+        Forecast::Stuck => format!(
+            "No candidate is elected: {holder} is the best, and the controller does not elect the holder of an expired \
+             lease again."
+        ),
+        Forecast::Nothing => return None,
     })
 }
 
 /// How to have it otherwise.
 fn change(outlook: &Outlook<'_>, taking_part: &[&Entry<'_>]) -> Option<String> {
     let [first, second, ..] = taking_part else { return None };
-    if outlook.strategy != Strategy::Oldest {
+    if outlook.strategy != Strategy::Oldest || outlook.is_uncoordinated {
         return None;
     }
     let priority = Priority::of(first.candidate);
     let higher = priority.map_or(Some(1), |priority| priority.value.checked_add(1))?;
     let set = format!("'kubectl lease candidates set-priority {} {higher}'", second.candidate.name());
+    // Preferring a holder that does not renew any more would leave nobody to elect.
+    if second.leads && (outlook.leader.valid().is_none() || outlook.preferred.is_some()) {
+        return None;
+    }
+    let pinned = second.candidate.spec.priority.is_none();
+    if pinned && priority::unpinnable(second.candidate, higher, &outlook.taking_part()).is_some() {
+        return Some(format!(
+            "To change it: not by a priority, since {} comes before every pin; see what versions it reports.",
+            first.candidate.name()
+        ));
+    }
     Some(match priority {
         Some(_) => format!(
             "To change it: {set}, or 'kubectl lease candidates clear-priority {}'.",

@@ -17,6 +17,7 @@ use crate::{
         election::{Absence, CONTROLLER, Entry, NO_COORDINATION, Outlook, Wrong},
         lease::short,
         priority::{self, How, Priority},
+        safer::with_flags,
         time::ServerTime,
     },
     error::{Error, Result},
@@ -73,29 +74,30 @@ pub async fn run(
         }
         _ => printer.listing(&rows, listing.output, !listing.no_headers, now)?,
     }
+    let shown: BTreeSet<_> = rows.iter().map(|row| (row.namespace.as_str(), row.lease.as_str())).collect();
+    let mut warnings: Vec<(String, Option<String>)> = Vec::new();
+    if namespace.is_none_or(|namespace| namespace == CONTROLLER.0) {
+        let wrong = Controller::among(leases(&parts), now).wrong();
+        warnings.extend(wrong.map(|wrong| (wrong, None)));
+    }
+    let all = elections(&parts);
+    for election in all.iter().filter(|it| shown.contains(&(it.namespace, it.name))) {
+        // A foreign strategy is not wrong, but another controller's business.
+        let wrongs = election.outlook(now).wrongs;
+        warnings.extend(wrongs.iter().filter(|wrong| !matches!(wrong, Wrong::Foreign(_))).map(|wrong| {
+            let (what, hint) = told(wrong, election, now);
+            (format!("{}: {what}", election.called()), Some(with_flags(&hint, cluster.flags())))
+        }));
+    }
     if matches!(listing.output, Format::Table | Format::Wide) {
-        let shown: BTreeSet<_> =
-            rows.iter().map(|row| (row.namespace.as_str(), row.lease.as_str())).collect();
-        if namespace.is_none_or(|namespace| namespace == CONTROLLER.0)
-            && let Some(wrong) = Controller::among(leases(&parts), now).wrong()
-        {
-            printer.warn(&wrong);
-        }
-        for election in elections(&parts) {
-            if shown.contains(&(election.namespace, election.name)) {
-                for wrong in election.outlook(now).wrongs {
-                    // Not wrong but somebody else's business.
-                    if matches!(wrong, Wrong::Foreign(_)) {
-                        continue;
-                    }
-                    let (what, hint) = told(&wrong, &election, now);
-                    printer.warn(&format!("{}: {what}", election.called()));
-                    printer.hint(&hint);
-                }
+        for (warning, hint) in &warnings {
+            printer.warn(warning);
+            if let Some(hint) = hint {
+                printer.hint(hint);
             }
         }
     }
-    Ok(ExitCode::Done)
+    Ok(ExitCode::of(warnings.is_empty() || !args.exit_code))
 }
 
 /// Nothing is no error, and a program that reads documents gets one.
@@ -439,7 +441,7 @@ impl Row {
             }
             _ if self.preferred && !old.preferred => {
                 let leader = self.leader.as_deref().map_or("the leader".to_owned(), short);
-                Some(("preferred", format!("{leader} is asked to make room"), Tone::Doubtful))
+                Some(("preferred", format!("{leader} is asked to step down"), Tone::Doubtful))
             }
             _ => None,
         }

@@ -1,15 +1,28 @@
 //! `kubectl lease candidates`.
 
 mod explain;
+mod health;
 mod list;
+mod obstacles;
+mod plan;
 mod priority;
+mod prune;
+mod rehearse;
+mod repair;
+mod rescue;
+mod skew;
+mod wait;
+mod wrongs;
+
+pub use health::troubles;
+use wrongs::told;
 
 use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 
 use crate::{
-    cli::{Candidates, CandidatesVerb, Scope},
+    cli::{Candidates, CandidatesVerb, DryRun, Scope},
     cluster::{
         Cluster, LEASES, NAMESPACES, Object,
         candidates::{Elections, Part},
@@ -18,14 +31,13 @@ use crate::{
     domain::{
         candidate::Candidate,
         duration::age,
-        election::{self, Outlook, Wrong},
+        election::{self, Outlook},
         lease::{Lease, Metadata, host},
-        priority::Priority,
         time::ServerTime,
     },
     error::{Error, Result},
     exit::ExitCode,
-    output::Printer,
+    output::{Printer, prompt},
 };
 
 pub async fn run(
@@ -41,12 +53,38 @@ pub async fn run(
             Err(Error::usage(format!("'{lease}' comes before a command that names its own")))
         }
         (Some(CandidatesVerb::Explain(args)), _) => explain::run(args, namespace, cluster, printer).await,
+        (Some(CandidatesVerb::Wait(args)), _) => wait::run(args, namespace, cluster, printer).await,
+        (Some(CandidatesVerb::Rehearse(args)), _) => rehearse::run(args, namespace, cluster, printer).await,
         (Some(CandidatesVerb::SetPriority(args)), _) => {
             priority::set(args, namespace, cluster, printer).await
         }
         (Some(CandidatesVerb::ClearPriority(args)), _) => {
             priority::clear(args, namespace, cluster, printer).await
         }
+        (Some(CandidatesVerb::Repair(args)), _) => repair::run(args, namespace, cluster, printer).await,
+        (Some(CandidatesVerb::Prune(args)), _) => prune::run(args, namespace, cluster, printer).await,
+    }
+}
+
+/// The one election that is meant by the name of its lease.
+fn the_election<'e, 'a>(
+    lease: &str,
+    all: &'e [Election<'a>],
+    parts: &[Vec<Object<Part>>],
+) -> Result<&'e Election<'a>> {
+    let named: Vec<_> = all.iter().filter(|election| election.name == lease).collect();
+    match named.as_slice() {
+        [one] => Ok(one),
+        [] => Err(list::no_candidates(lease, parts)),
+        all => Err(several(lease, &all.iter().map(|election| election.namespace).collect::<Vec<_>>())),
+    }
+}
+
+/// A lease that is meant by a name which several have.
+fn several(lease: &str, namespaces: &[&str]) -> Error {
+    Error::Usage {
+        message: format!("there is a lease '{lease}' in {}", namespaces.join(" and in ")),
+        hint: Some("-n says which one is meant".into()),
     }
 }
 
@@ -179,92 +217,6 @@ impl Controller {
     }
 }
 
-/// What is wrong, and what to do about it.
-fn told(wrong: &Wrong, election: &Election<'_>, now: ServerTime) -> (String, String) {
-    let called = election.called();
-    match wrong {
-        Wrong::NullHolder => (
-            "the lease's holderIdentity is null, which can end the kube-apiserver that runs the election"
-                .into(),
-            format!(
-                "kubectl patch lease {} -n {} --type=merge -p '{{\"spec\":{{\"holderIdentity\":\"\"}}}}' repairs it",
-                election.name, election.namespace
-            ),
-        ),
-        Wrong::Conflict([(a, x), (b, y)]) => (
-            format!(
-                "{a} and {b} have the newest binary and disagree on the strategy ('{x}', '{y}'): nobody is elected"
-            ),
-            "give the instances of the component the same strategy, or end one of the two".into(),
-        ),
-        Wrong::Blocked(names) => (
-            format!(
-                "{} does not answer and has another strategy: until it has expired, the leader is not replaced by a \
-                 better one",
-                names.join(" and ")
-            ),
-            gone_for_good(names.first().map_or("", String::as_str), election),
-        ),
-        Wrong::Foreign(strategy) => (
-            format!("the strategy is '{strategy}', for which Kubernetes elects nobody"),
-            "whatever controller follows that strategy has to name the holder".into(),
-        ),
-        Wrong::DeadBest { candidate, until } => (
-            format!(
-                "the best candidate, {candidate}, does not answer: all are pinged every few seconds until it \
-                 expires{}",
-                until.map_or_else(String::new, |until| format!(" in {}", age(until.duration_since(now.0))))
-            ),
-            gone_for_good(candidate, election),
-        ),
-        Wrong::StalePreferred(preferred) => (
-            format!("the leader is asked to make room for {preferred}, which takes no part"),
-            "the lease runs out, and another one is elected".into(),
-        ),
-        Wrong::Tie(names) => {
-            let leader = election.lease.map(|(lease, _)| lease.holder());
-            let one = names.iter().find(|name| Some(name.as_str()) == leader).or(names.first());
-            let one = one.map_or("", String::as_str);
-            let has = election.candidates.iter().find(|(candidate, _)| candidate.name() == one);
-            let has = has.and_then(|(candidate, _)| Priority::of(candidate)).map_or(0, |it| it.value);
-            (
-                format!(
-                    "{} are equal in everything that decides (created in the same second): the controller takes \
-                     one or the other at each look, and the lead goes back and forth",
-                    names.join(" and ")
-                ),
-                format!(
-                    "'kubectl lease candidates set-priority {one} {}' decides; so does restarting one of them",
-                    has.saturating_add(1)
-                ),
-            )
-        }
-        Wrong::LeaderNoCandidate(leader) => (
-            format!("{leader} leads and is no candidate: an instance without coordinated election?"),
-            format!("check the feature gates of the component that holds {called}"),
-        ),
-        Wrong::NobodyElected { since } => (
-            format!(
-                "nobody leads{}, although there are candidates",
-                since.map_or_else(String::new, |since| format!(" for {}", age(now.since(since))))
-            ),
-            "see whether the election controller is alive, and the log of the kube-apiserver that runs it"
-                .into(),
-        ),
-        Wrong::Overdue(candidate) => (
-            format!("the priority of {candidate} should have been cleared"),
-            "'kubectl lease candidates clear-priority --expired' clears it".into(),
-        ),
-    }
-}
-
-fn gone_for_good(candidate: &str, election: &Election<'_>) -> String {
-    format!(
-        "if its process is gone for good, 'kubectl delete leasecandidate {candidate} -n {}' ends that",
-        election.namespace
-    )
-}
-
 /// A namespace in which nothing was found: whether it exists at all.
 pub async fn check_namespace(namespace: Option<&str>, cluster: &Cluster) -> Result<()> {
     let Some(name) = namespace else { return Ok(()) };
@@ -273,4 +225,24 @@ pub async fn check_namespace(namespace: Option<&str>, cluster: &Cluster) -> Resu
         // Who may not look is told nothing more.
         _ => Ok(()),
     }
+}
+
+/// Shows what will happen, and asks; elsewhere than on a terminal `--yes` is needed.
+fn agree(words: &[String], yes: bool, dry_run: DryRun, printer: &mut Printer) -> Result<()> {
+    for line in words {
+        printer.note(line);
+    }
+    if yes || dry_run != DryRun::None {
+        return Ok(());
+    }
+    if !prompt::possible() {
+        return Err(Error::Refused {
+            message: "there is no terminal to ask on: nothing was changed".into(),
+            hint: Some("--yes does it without asking; --dry-run shows what would be done".into()),
+        });
+    }
+    if prompt::confirm("Go on?")? {
+        return Ok(());
+    }
+    Err(Error::Refused { message: "nothing was changed".into(), hint: None })
 }

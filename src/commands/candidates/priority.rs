@@ -1,43 +1,62 @@
 //! `set-priority` and `clear-priority`.
+//!
+//! While the lead is moving a priority is not taken back: the leader was asked to step down, and if it were the
+//! best again nobody would be elected. It is waited until the handover is over.
 
 use std::{cell::Cell, time::Duration};
 
-use jiff::SignedDuration;
+use futures::future::{join_all, try_join_all};
 use tokio::time::{Instant, sleep};
 
-use super::{Controller, Election, elections, gather, told};
+use super::{
+    Controller, Election, agree, elections, gather,
+    obstacles::{obstacles, pass},
+    plan::{Change, Plan, either, is_stranded, open, settle},
+    rescue::{DECIDED_WITHIN, rescue_all},
+    skew,
+};
 use crate::{
     cli::{ClearPriority, DryRun, SetPriority},
     cluster::{
-        Cluster, Object, Resource,
+        Cluster, Object, Refusal, Resource,
         candidates::{Wish, address, vanished},
         single::Writing,
         watch::until,
     },
-    commands::{dry_run_note, interrupted, writing},
+    commands::{dry_run_note, interrupted, none_so_far, writing},
     domain::{
         candidate::{Candidate, State},
         duration::age,
-        election::{Leader, Outlook, Strategy, Wrong},
-        lease::{Lease, is_object_name, short},
+        forecast::{Doubt, ELECTED_FOR, Forecast, Strands, after_clearing},
+        lease::short,
         priority::{self, How, Priority},
+        remains::{SILENT_FOR, is_superseded},
+        safer::with_flags,
         time::ServerTime,
     },
     error::{Error, Result},
     exit::ExitCode,
-    output::{Printer, progress::WaitLine, prompt},
+    output::{Printer, progress::WaitLine},
     session::handover::{self, Stage},
 };
 
 /// How long to wait for a handover where no time is given: one takes 17 to 22 seconds.
-const HANDOVER: Duration = Duration::from_secs(60);
+pub const HANDOVER: Duration = Duration::from_secs(60);
 /// How often a write is decided again when somebody else wrote in between.
 const ATTEMPTS: u32 = 10;
 const QUIET: Duration = Duration::from_secs(60);
-/// A candidate that has not answered for so long has ended: it is not only slow.
-const SILENT_FOR: SignedDuration = SignedDuration::from_secs(20);
-/// How long it is tried to take back what was meant for a time: an apiserver restarts in less.
-const TAKE_BACK: Duration = Duration::from_secs(90);
+/// How often at most an outage is told of while a priority cannot be cleared.
+const TOLD_EVERY: Duration = Duration::from_secs(60);
+
+/// A candidate that is to have a priority.
+struct Target {
+    /// As it answered.
+    candidate: Candidate,
+    how: How,
+    plan: Plan,
+    /// What follows when the priority is cleared again.
+    cleared: Forecast,
+}
 
 pub async fn set(
     args: &SetPriority,
@@ -49,55 +68,58 @@ pub async fn set(
     let controller = Controller::find(&found.parts, namespace, cluster).await?;
     let all = elections(&found.parts);
     let now = cluster.server_time();
-    let (election, candidate) = find(&args.candidate, args.lease.as_deref(), &all, now)?;
-    for obstacle in obstacles(election, candidate, &controller, now) {
-        match obstacle {
-            Obstacle::Hard(message, hint) => return Err(Error::Refused { message, hint: Some(hint) }),
-            Obstacle::Soft(message, hint) if !args.force => {
-                let hint = Some(format!("{hint}; --force does it all the same"));
-                return Err(Error::Refused { message, hint });
-            }
-            Obstacle::Soft(message, _) => printer.warn(&message),
-        }
+    let chosen = find(&args.candidate, args.lease.as_deref(), &all, now)?;
+    // Whatever else speaks against it is added here.
+    for (election, candidate) in &chosen {
+        let obstacles = obstacles(election, candidate, args.priority, &controller, now);
+        pass(obstacles, args.force, cluster.flags(), printer)?;
+        skew::check(election, candidate, &found.parts, args.force, cluster, printer).await?;
     }
     if controller == Controller::Unseen {
         printer
             .warn("you may not see whether the election controller is alive: without it nothing will happen");
     }
 
-    // What is asked about is known before anybody is asked: whether the candidate is there, how this
+    // What is asked about is known before anybody is asked: whether the candidates are there, how this
     // server has priorities, and that we may write them. A dry run does not even ping.
     let resource = found.resource;
-    let answered = match args.write.dry_run {
-        DryRun::None => handover::answers(cluster, resource, candidate).await?,
-        _ => Some(candidate.clone()),
-    };
-    if answered.is_none() {
-        let message = format!("{} does not answer a ping: it would not be elected", candidate.name());
-        if !args.force {
-            return Err(Error::Refused {
-                message,
-                hint: Some("see whether its process runs; --force sets the priority all the same".into()),
-            });
+    let answers = try_join_all(chosen.iter().map(async |(_, candidate)| match args.write.dry_run {
+        DryRun::None => handover::answers(cluster, resource, candidate).await,
+        _ => Ok(Some(Candidate::clone(candidate))),
+    }))
+    .await?;
+    let mut targets = Vec::new();
+    for ((election, candidate), answered) in chosen.into_iter().zip(answers) {
+        if answered.is_none() {
+            let message = format!("{} does not answer a ping: it would not be elected", candidate.name());
+            if !args.force {
+                return Err(Error::Refused {
+                    message,
+                    hint: Some("see whether its process runs; --force sets the priority all the same".into()),
+                });
+            }
+            printer.warn(&message);
         }
-        printer.warn(&message);
+        let candidate = answered.unwrap_or_else(|| candidate.clone());
+        targets.push(target(args, election, candidate, resource, cluster).await?);
     }
-    let candidate = answered.as_ref().unwrap_or(candidate);
-    let how = match args.write.dry_run {
-        DryRun::Client if election.candidates.iter().any(|(it, _)| it.spec.priority.is_some()) => How::Native,
-        DryRun::Client => How::Pinned,
-        _ => cluster.priority_by(resource, candidate, args.priority).await?,
-    };
-    let imagined = priority::imagine(candidate, Some(args.priority), how);
-    let moves = Moves::between(election, &[&imagined], cluster.server_time());
-    agree(&plan(args, election, candidate, &moves), args.yes, args.write.dry_run, printer)?;
+    agree(&words(args, &targets), args.yes, args.write.dry_run, printer)?;
 
     let note = dry_run_note(&args.write);
-    let by = if how == How::Pinned { " (pinned by its emulation version)" } else { "" };
-    let done = format!("{} priority set to {}{by}{note}", candidate.name(), args.priority);
+    let done = |target: &Target| {
+        let by = if target.how == How::Pinned { " (pinned by its emulation version)" } else { "" };
+        format!("{} priority set to {}{by}{note}", target.candidate.name(), args.priority)
+    };
     if args.write.dry_run == DryRun::Client {
-        printer.done(&done)?;
+        for target in &targets {
+            printer.done(&done(target))?;
+        }
         return Ok(ExitCode::Done);
+    }
+    if args.write.dry_run == DryRun::None {
+        for Target { plan, candidate, how, .. } in &targets {
+            until_it_can_be_set(cluster, plan, candidate, (args.priority, *how), printer).await?;
+        }
     }
     // From now on: the answer may have taken its time.
     let end = args.for_.and_then(|length| cluster.server_time().0.checked_add(length).ok());
@@ -106,63 +128,167 @@ pub async fn set(
         // Whole seconds, and none too few.
         expires: end.and_then(|end| jiff::Timestamp::from_second(end.as_second() + 1).ok()),
     };
-    let setting = Setting { cluster, resource, candidate, wish: &wish, how };
+    let settings: Vec<_> = targets
+        .iter()
+        .map(|target| Setting { cluster, resource, target, wish: &wish, written: Cell::new(false) })
+        .collect();
     if let (Some(expires), false, DryRun::None) = (wish.expires, args.detach, args.write.dry_run) {
-        return for_a_time(&setting, expires, args, election, &moves, &done, printer).await;
+        return for_a_time(&settings, expires, args, &done, printer).await;
     }
-    let written = setting.write(&writing(&args.write)).await.inspect_err(|error| {
-        if error.is_unclear() {
-            printer.warn("it is not known whether the priority was set: 'kubectl lease candidates' shows it");
-        }
+    for_good(&settings, args, &done, printer).await
+}
+
+/// Waits until a priority leaves nobody without a leader. Who is only about to be asked to step down is
+/// preferred in time, most likely.
+async fn until_it_can_be_set(
+    cluster: &Cluster,
+    plan: &Plan,
+    candidate: &Candidate,
+    (value, how): (i32, How),
+    printer: &mut Printer,
+) -> Result<()> {
+    let change = |it: &Candidate| {
+        let same = it.metadata.uid == candidate.metadata.uid;
+        same.then(|| priority::imagine(it, Some(value), how))
+    };
+    let mut line = WaitLine::default();
+    let waited = settle(cluster, &plan.at, &change, false, HANDOVER, |plan| {
+        line.say(printer, &in_the_way(plan, "the priority is set"), "");
     });
-    written?;
-    printer.done(&done)?;
-    if let (Some(wait), DryRun::None) = (args.wait, args.write.dry_run) {
-        tokio::select! {
-            seen = see_through(&moves, election, wait.unwrap_or(HANDOVER), cluster, printer) => seen?,
-            error = interrupted() => {
-                let name = candidate.name();
-                printer.note(&format!(
-                    "the priority stays, and the lead goes on moving; 'kubectl lease candidates clear-priority \
-                     {name}' takes it away"
-                ));
-                return Err(error);
-            }
-        }
-    }
-    Ok(ExitCode::Done)
+    waited.await.map(drop)
+}
+
+/// How a priority would be had, and what follows from it.
+async fn target(
+    args: &SetPriority,
+    election: &Election<'_>,
+    candidate: Candidate,
+    resource: Resource,
+    cluster: &Cluster,
+) -> Result<Target> {
+    let how = match args.write.dry_run {
+        DryRun::Client if election.candidates.iter().any(|(it, _)| it.spec.priority.is_some()) => How::Native,
+        DryRun::Client => How::Pinned,
+        _ => cluster.priority_by(resource, &candidate, args.priority).await?,
+    };
+    let imagined = priority::imagine(&candidate, Some(args.priority), how);
+    let change = |it: &Candidate| (it.name() == candidate.name()).then(|| imagined.clone());
+    let now = cluster.server_time();
+    let plan = Plan::new(election, &change, now);
+    let with: Vec<Candidate> = election
+        .candidates
+        .iter()
+        .map(|(it, _)| change(it).unwrap_or_else(|| Candidate::clone(it)))
+        .collect();
+    let with: Vec<&Candidate> = with.iter().collect();
+    let from = plan.from.as_deref().filter(|from| *from != candidate.name());
+    // A leader that was just elected and has not renewed yet does not end when it is asked to step down: it
+    // may have the lead again.
+    let lease = election.lease.map(|(lease, _)| lease);
+    let just_elected = lease.is_some_and(|lease| lease.spec.lease_duration_seconds == Some(ELECTED_FOR));
+    let cleared = if just_elected && from.is_some() {
+        Forecast::Nothing
+    } else {
+        after_clearing(&with, &priority::imagine(&candidate, None, how), from, now)
+    };
+    Ok(Target { candidate, how, plan, cleared })
 }
 
 /// What will happen, in words.
-fn plan(args: &SetPriority, election: &Election<'_>, candidate: &Candidate, moves: &Moves) -> Vec<String> {
+fn words(args: &SetPriority, targets: &[Target]) -> Vec<String> {
     let length = args.for_.map(|length| format!(" for {}", humantime::format_duration(length)));
-    let mut words =
-        vec![format!("{} gets priority {}{}.", candidate.name(), args.priority, length.unwrap_or_default())];
-    if let Some(priority) = Priority::of(candidate) {
-        let until = priority.expires.map_or_else(String::new, |end| format!(" until {end:.0}"));
-        words.push(format!("It has priority {}{until} already, which is replaced.", priority.value));
-    }
-    words.extend(moves.words(election, false));
-    if args.for_.is_some() && !moves.is_none() {
-        words.push("When that is cleared the lead moves again: a second failover.".into());
+    let length = length.unwrap_or_default();
+    let mut words = Vec::new();
+    for Target { candidate, plan, cleared, .. } in targets {
+        words.push(format!("{} gets priority {}{length}.", candidate.name(), args.priority));
+        if let Some(priority) = Priority::of(candidate) {
+            let until = priority.expires.map_or_else(String::new, |end| format!(" until {end:.0}"));
+            words.push(format!("It has priority {}{until} already, which is replaced.", priority.value));
+        }
+        if plan.strands == Some(Strands::Asked) {
+            words
+                .push(format!("It is set when the lead of {} has moved, which it is about to.", plan.called));
+        }
+        words.extend(plan.words(false));
+        if args.for_.is_some() && plan.forecast.names() == [candidate.name().to_owned()] {
+            words.push(when_cleared(candidate, plan.from.as_deref(), cleared));
+        }
     }
     words.push("The priority is lost when the component restarts.".into());
     words
 }
 
+/// What follows when the priority of the new leader is cleared.
+fn when_cleared(candidate: &Candidate, from: Option<&str>, cleared: &Forecast) -> String {
+    let back = from.map_or_else(String::new, |from| {
+        format!(
+            ", where the instance on {} is back as the youngest candidate",
+            crate::domain::lease::host(from)
+        )
+    });
+    match cleared {
+        Forecast::Stays => format!("When that is cleared, {} keeps the lead{back}.", candidate.name()),
+        Forecast::Moves(names) => {
+            format!("When that is cleared, the lead moves to {}: a second failover{back}.", either(names))
+        }
+        _ => format!("When that is cleared, it cannot be told where the lead goes{back}."),
+    }
+}
+
+/// What is waited for before something is written.
+fn in_the_way(plan: &Plan, what: &str) -> String {
+    let from = plan.from.as_deref().map_or("the leader".to_owned(), short);
+    format!("the lead of {} is moving from {from}: {what} when that is over", plan.called)
+}
+
 /// A priority that is being set.
-struct Setting<'a> {
-    cluster: &'a Cluster,
+struct Setting<'s> {
+    cluster: &'s Cluster,
     resource: Resource,
-    /// As it was when the user agreed.
-    candidate: &'a Candidate,
-    wish: &'a Wish,
-    how: How,
+    /// The candidate as it was when the user agreed.
+    target: &'s Target,
+    wish: &'s Wish,
+    /// Whether it is known to be written.
+    written: Cell<bool>,
 }
 
 impl Setting<'_> {
+    fn candidate(&self) -> &Candidate {
+        &self.target.candidate
+    }
+
     async fn write(&self, writing: &Writing) -> Result<Candidate> {
-        write(self.cluster, self.resource, self.candidate, Some((self.wish, self.how)), writing).await
+        let wish = Some((self.wish, self.target.how));
+        let written = write(self.cluster, self.resource, self.candidate(), wish, writing).await?;
+        self.written.set(true);
+        Ok(written)
+    }
+
+    /// The controller may have decided against a leader before it saw its priority. Where it has asked it to step
+    /// down, that is left to happen first.
+    async fn see_that_it_is_not_asked(&self, writing: &Writing, printer: &mut Printer) -> Result<()> {
+        let Target { plan, candidate, how, .. } = self.target;
+        if !plan.may_be_asked() || writing.dry_run {
+            return Ok(());
+        }
+        let deadline = Instant::now() + DECIDED_WITHIN;
+        while Instant::now() < deadline {
+            sleep(Duration::from_secs(1)).await;
+            if is_stranded(self.cluster, &plan.at).await? {
+                printer.note(&format!(
+                    "{} was asked to step down before it had the priority: it is cleared until that is over",
+                    candidate.name()
+                ));
+                if self.take_back_once().await? {
+                    self.written.set(false);
+                    let wanted = (self.wish.value, *how);
+                    until_it_can_be_set(self.cluster, plan, candidate, wanted, printer).await?;
+                    self.write(writing).await?;
+                }
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Whether a candidate has what this run wrote, and not what somebody else did.
@@ -171,13 +297,36 @@ impl Setting<'_> {
         Priority::of(candidate).is_some_and(|priority| (priority.value, priority.expires) == wanted)
     }
 
-    /// Takes back what this run wrote, or may have written: `written` is whether it is known.
-    /// `false` if there is nothing of ours.
-    async fn take_back(&self, written: bool, printer: &mut Printer) -> Result<bool> {
-        let deadline = Instant::now() + TAKE_BACK;
-        let mut looks = if written { 1 } else { 2 };
+    /// Takes back what this run wrote, or may have written, once the handover is over that it began.
+    /// `false` if there is nothing of ours. An outage is waited for, until the caller has no patience.
+    async fn take_back(&self, printer: &mut Printer) -> Result<bool> {
+        let uid = &self.candidate().metadata.uid;
+        let change = |it: &Candidate| {
+            let ours = it.metadata.uid == *uid && self.is_ours(it);
+            ours.then(|| priority::imagine(it, None, How::Pinned))
+        };
+        let mut refusal = Refusal::default();
+        let mut told: Option<Instant> = None;
+        let mut settled = false;
+        let mut looks = if self.written.get() { 1 } else { 2 };
         loop {
-            let error = match self.take_back_once().await {
+            let done = if settled {
+                self.take_back_once().await
+            } else {
+                let mut line = WaitLine::default();
+                let over = settle(self.cluster, &self.target.plan.at, &change, true, Duration::MAX, |plan| {
+                    let news = in_the_way(plan, "the priority is cleared");
+                    line.say(printer, &format!("{news}; Ctrl-C leaves it"), "");
+                });
+                match over.await {
+                    Ok(_) => {
+                        settled = true;
+                        continue;
+                    }
+                    Err(error) => Err(error),
+                }
+            };
+            let error = match done {
                 Ok(true) => return Ok(true),
                 Ok(false) if looks == 1 => return Ok(false),
                 // A write that got no answer may still be on its way.
@@ -188,16 +337,25 @@ impl Setting<'_> {
                 }
                 Err(error) => error,
             };
-            if !(error.is_unclear() || error.is_conflict()) || Instant::now() > deadline {
+            // A credential plugin may be asking for something that is not there now, such as a smart card.
+            let again = error.is_unclear()
+                || error.is_conflict()
+                || matches!(error, Error::LostRace { .. } | Error::Credential { .. });
+            // Before that, it has been waited for.
+            if !(again || settled && refusal.may_pass(&error)) {
                 return Err(error);
             }
-            printer.warn(&format!("the priority cannot be cleared yet, trying again: {error}"));
-            sleep(Duration::from_secs(1)).await;
+            if told.is_none_or(|told| told.elapsed() > TOLD_EVERY) {
+                told = Some(Instant::now());
+                printer
+                    .warn(&format!("the priority cannot be cleared yet, trying again until Ctrl-C: {error}"));
+            }
+            sleep(error.pause(Duration::from_secs(1))).await;
         }
     }
 
     async fn take_back_once(&self) -> Result<bool> {
-        let now = match handover::read_again(self.cluster, self.resource, self.candidate).await {
+        let now = match handover::read_again(self.cluster, self.resource, self.candidate()).await {
             Err(error) if error.is_not_found() => return Ok(false),
             now => now?,
         };
@@ -206,28 +364,114 @@ impl Setting<'_> {
         }
         write(self.cluster, self.resource, &now, None, &Writing::default()).await.map(|_| true)
     }
+
+    /// Waits until there is nothing to keep any more.
+    async fn keep(&self) -> Result<Kept> {
+        let (cluster, candidate) = (self.cluster, self.candidate());
+        let at = address(candidate);
+        until(cluster, self.resource, &at, QUIET, |now: Option<&Object<Candidate>>| {
+            let Some(now) = now.filter(|now| now.value.metadata.uid == candidate.metadata.uid) else {
+                return Some(Kept::Gone("it is gone, and the priority with it"));
+            };
+            if !self.is_ours(&now.value) {
+                return Some(Kept::Gone("somebody else has changed its priority; it was left so"));
+            }
+            let time = cluster.server_time();
+            let unanswered = now.value.spec.ping_time.filter(|_| now.value.owes_an_answer());
+            let silent = unanswered.is_some_and(|pinged| time.since(pinged) > SILENT_FOR);
+            (silent || now.value.is_overdue(time)).then_some(Kept::Dead)
+        })
+        .await
+    }
 }
 
-/// Sets a priority, and clears it when its time is over: or when it is interrupted, or anything
-/// fails. It was meant for a time, and is not left behind.
-async fn for_a_time(
-    setting: &Setting<'_>,
-    expires: jiff::Timestamp,
+/// Sets priorities that stay until they are cleared.
+async fn for_good(
+    settings: &[Setting<'_>],
     args: &SetPriority,
-    election: &Election<'_>,
-    moves: &Moves,
-    done: &str,
+    done: &dyn Fn(&Target) -> String,
     printer: &mut Printer,
 ) -> Result<ExitCode> {
-    let written = Cell::new(false);
-    let work = async {
-        setting.write(&Writing::default()).await?;
-        written.set(true);
-        printer.done(done)?;
-        if let Some(wait) = args.wait {
-            see_through(moves, election, wait.unwrap_or(HANDOVER), setting.cluster, printer).await?;
+    let writing = writing(&args.write);
+    if !writing.dry_run {
+        none_so_far().await?;
+    }
+    // What was begun for all is not left half done because nothing reads the output.
+    let mut failure = None;
+    for setting in settings {
+        let written = setting.write(&writing).await.inspect_err(|error| {
+            if error.is_unclear() {
+                printer.warn(
+                    "it is not known whether the priority was set: 'kubectl lease candidates' shows it",
+                );
+            }
+        });
+        written?;
+        let Target { candidate, plan, .. } = setting.target;
+        tokio::select! {
+            seen = setting.see_that_it_is_not_asked(&writing, printer) => seen?,
+            error = interrupted() => {
+                let stands = if setting.written.get() {
+                    format!("has priority {}; whether it was asked to step down was not checked", args.priority)
+                } else {
+                    "has no priority, which was cleared until it has stepped down".to_owned()
+                };
+                let words = format!(
+                    "{} {stands}: 'kubectl lease candidates explain {} -n {}' shows it",
+                    candidate.name(), plan.at.name, plan.at.namespace
+                );
+                printer.note(&with_flags(&words, setting.cluster.flags()));
+                return Err(error);
+            }
         }
-        keep_until(setting, expires, printer).await
+        if let Err(error) = printer.done(&done(setting.target)) {
+            keep(&mut failure, error);
+        }
+    }
+    if let Some(error) = failure {
+        return Err(error);
+    }
+    let cluster = settings.first().map(|setting| setting.cluster);
+    if let (Some(wait), Some(cluster), false) = (args.wait, cluster, writing.dry_run) {
+        let names: Vec<_> = settings.iter().map(|setting| setting.candidate().name()).collect();
+        let plans = settings.iter().map(|setting| &setting.target.plan);
+        tokio::select! {
+            seen = see_all_through(plans, wait.unwrap_or(HANDOVER), cluster, printer) => seen?,
+            error = interrupted() => {
+                let words = format!(
+                    "the priority stays, and the lead goes on moving; 'kubectl lease candidates clear-priority \
+                     {}' takes it away",
+                    names.join(" ")
+                );
+                printer.note(&with_flags(&words, cluster.flags()));
+                return Err(error);
+            }
+        }
+    }
+    Ok(ExitCode::Done)
+}
+
+/// Sets priorities, and clears them when their time is over: or when it is interrupted, or anything
+/// fails. They were meant for a time, and are not left behind.
+async fn for_a_time(
+    settings: &[Setting<'_>],
+    expires: jiff::Timestamp,
+    args: &SetPriority,
+    done: &dyn Fn(&Target) -> String,
+    printer: &mut Printer,
+) -> Result<ExitCode> {
+    let work = async {
+        for setting in settings {
+            setting.write(&Writing::default()).await?;
+            setting.see_that_it_is_not_asked(&Writing::default(), printer).await?;
+            printer.done(&done(setting.target))?;
+        }
+        let cluster = settings.first().map(|setting| setting.cluster);
+        if let (Some(wait), Some(cluster)) = (args.wait, cluster) {
+            let plans = settings.iter().map(|setting| &setting.target.plan);
+            see_all_through(plans, wait.unwrap_or(HANDOVER), cluster, printer).await?;
+        }
+        keep_until(settings, expires, printer).await
     };
     let outcome = tokio::select! {
         // Listened for before anything is written.
@@ -235,32 +479,62 @@ async fn for_a_time(
         error = interrupted() => Err(error),
         outcome = work => outcome,
     };
-    let name = setting.candidate.name();
-    if let Ok(Kept::Gone(why)) = outcome {
-        printer.note(&format!("{name}: {why}"));
-        return Ok(ExitCode::Done);
-    }
-    let cleared = tokio::select! {
-        cleared = setting.take_back(written.get(), printer) => cleared,
-        error = interrupted() => Err(error),
-    };
-    match cleared {
-        Ok(true) => printer.done(&format!("{name} priority cleared"))?,
-        Ok(false) => {}
-        Err(error) => {
-            printer.warn(
-                "the priority could not be cleared; 'kubectl lease candidates clear-priority --expired' does it \
-                 when its time is over",
-            );
-            return Err(error);
+    let mut failure = None;
+    for (n, setting) in settings.iter().enumerate() {
+        let name = setting.candidate().name();
+        if let Ok(Some(Kept::Gone(why))) = outcome.as_ref().map(|kept| kept.get(n)) {
+            printer.note(&format!("{name}: {why}"));
+            continue;
+        }
+        let cleared = tokio::select! {
+            cleared = setting.take_back(printer) => cleared,
+            error = interrupted() => Err(error),
+        };
+        match cleared {
+            // Whatever fails here, and whoever interrupts it, the other priorities are cleared too.
+            Ok(true) => {
+                let told = printer.done(&format!("{name} priority cleared"));
+                let rescued = rescue_all(setting.cluster, &[&setting.target.plan], printer).await;
+                for error in [rescued.err(), told.err()].into_iter().flatten() {
+                    keep(&mut failure, error);
+                }
+            }
+            Ok(false) => {}
+            Err(error) => {
+                let words = format!(
+                    "{name} keeps its priority: 'kubectl lease candidates clear-priority {name} -n {}' clears it, and \
+                     'kubectl lease candidates clear-priority --expired' when its time is over",
+                    setting.target.plan.at.namespace
+                );
+                printer.warn(&with_flags(&words, setting.cluster.flags()));
+                keep(&mut failure, error);
+            }
         }
     }
-    match outcome? {
-        Kept::Over | Kept::Gone(_) => Ok(ExitCode::Done),
-        Kept::Dead => Err(Error::NotFound {
-            message: format!("{name} does not answer any more: its component has ended or restarted"),
+    let kept = outcome.unwrap_or_else(|error| {
+        keep(&mut failure, error);
+        Vec::new()
+    });
+    if let Some(error) = failure {
+        return Err(error);
+    }
+    let dead = kept.iter().position(|kept| matches!(kept, Kept::Dead)).and_then(|n| settings.get(n));
+    dead.map_or(Ok(ExitCode::Done), |dead| {
+        Err(Error::NotFound {
+            message: format!(
+                "{} does not answer any more: its component has ended or restarted",
+                dead.candidate().name()
+            ),
             hint: Some("a component that restarts comes back under a new name, without the priority".into()),
-        }),
+        })
+    })
+}
+
+/// Keeps the first error to end with; a real failure goes before an output that nothing reads.
+fn keep(failure: &mut Option<Error>, error: Error) {
+    let is_closed_output = |error: &Error| error.exit_code() == ExitCode::Done;
+    if failure.as_ref().is_none_or(|first| is_closed_output(first) && !is_closed_output(&error)) {
+        *failure = Some(error);
     }
 }
 
@@ -282,67 +556,132 @@ pub async fn clear(
     let chosen = chosen(args, &all, now)?;
     let (marked, plain): (Vec<_>, Vec<_>) =
         chosen.into_iter().partition(|(_, candidate)| priority::is_marked(candidate));
+    // That nothing reads the output is no reason to keep a priority.
+    let mut failure = None;
     for (_, candidate) in &plain {
-        printer.done(&format!("{} has no priority", candidate.name()))?;
+        if let Err(error) = printer.done(&format!("{} has no priority", candidate.name())) {
+            keep(&mut failure, error);
+        }
     }
     if marked.is_empty() {
         if plain.is_empty() {
             printer.note("no candidate has a priority that would be cleared");
         }
-        return Ok(ExitCode::Done);
+        return failure.map_or(Ok(ExitCode::Done), Err);
     }
 
     // What follows for each election from all that is cleared in it.
-    let imagined: Vec<_> = marked
-        .iter()
-        .map(|(election, candidate)| (election.called(), priority::imagine(candidate, None, How::Pinned)))
-        .collect();
-    let mut plans: Vec<(&Election<'_>, Moves)> = Vec::new();
+    let change = |it: &Candidate| {
+        let meant = marked.iter().any(|(_, candidate)| candidate.metadata.uid == it.metadata.uid);
+        meant.then(|| priority::imagine(it, None, How::Pinned))
+    };
+    let mut plans: Vec<Plan> = Vec::new();
     for (election, _) in &marked {
-        if plans.iter().any(|(planned, _)| planned.called() == election.called()) {
-            continue;
+        if !plans.iter().any(|plan| plan.called == election.called()) {
+            plans.push(Plan::new(election, &change, now));
         }
-        let changed: Vec<_> = imagined
-            .iter()
-            .filter(|(called, _)| *called == election.called())
-            .map(|(_, candidate)| candidate)
-            .collect();
-        plans.push((election, Moves::between(election, &changed, now)));
     }
     let names: Vec<_> = marked.iter().map(|(_, candidate)| candidate.name()).collect();
     let mut words = vec![format!("The priority of {} is cleared.", names.join(", "))];
-    words.extend(
-        plans.iter().flat_map(|(election, moves)| moves.words(election, !election.outlook(now).is_moving())),
-    );
+    for plan in &plans {
+        if plan.strands.is_some() && args.force {
+            words.push(format!(
+                "The lead of {} is moving: it may be left without a leader ('kubectl lease candidates repair' gets it \
+                 going again).",
+                plan.called
+            ));
+        } else if plan.strands.is_some() {
+            words.push(format!(
+                "The lead of {} is moving: the priority is cleared when that is over, and where the lead then goes is \
+                 said then.",
+                plan.called
+            ));
+        } else {
+            words.extend(plan.words(!plan.is_moving));
+        }
+    }
     agree(&words, args.yes, args.write.dry_run, printer)?;
+    if args.write.dry_run == DryRun::None && !args.force {
+        plans = settle_all(plans, &change, cluster, printer).await?;
+        none_so_far().await?;
+    }
 
     let writing = writing(&args.write);
     let note = dry_run_note(&args.write);
     // One that cannot be cleared is no reason to keep the others.
-    let mut failure = None;
     for (_, candidate) in &marked {
         let cleared = match args.write.dry_run {
             DryRun::Client => Ok(()),
             _ => write(cluster, found.resource, candidate, None, &writing).await.map(|_| ()),
         };
         match cleared {
-            Ok(()) => printer.done(&format!("{} priority cleared{note}", candidate.name()))?,
+            Ok(()) => {
+                if let Err(error) = printer.done(&format!("{} priority cleared{note}", candidate.name())) {
+                    keep(&mut failure, error);
+                }
+            }
             Err(error) => {
-                if let Some(earlier) = failure.replace(error) {
+                if let Some(earlier) = failure.replace(error).filter(|earlier| !earlier.is_silent()) {
                     printer.error(&earlier);
                 }
             }
+        }
+    }
+    if args.write.dry_run == DryRun::None && !args.force {
+        let plans: Vec<_> = plans.iter().collect();
+        if let Err(error) = rescue_all(cluster, &plans, printer).await {
+            keep(&mut failure, error);
         }
     }
     if let Some(error) = failure {
         return Err(error);
     }
     if let (Some(wait), DryRun::None) = (args.wait, args.write.dry_run) {
-        for (election, moves) in &plans {
-            see_through(moves, election, wait.unwrap_or(HANDOVER), cluster, printer).await?;
+        tokio::select! {
+            seen = see_all_through(plans.iter(), wait.unwrap_or(HANDOVER), cluster, printer) => seen?,
+            error = interrupted() => return Err(error),
         }
     }
     Ok(ExitCode::Done)
+}
+
+/// Waits for the handovers that clearing would take back. What follows then is said again where it was not
+/// known before.
+async fn settle_all(
+    plans: Vec<Plan>,
+    change: Change<'_>,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<Vec<Plan>> {
+    let mut settled = Vec::new();
+    for plan in plans {
+        let mut line = WaitLine::default();
+        let waited = settle(cluster, &plan.at, change, true, HANDOVER, |plan| {
+            line.say(printer, &in_the_way(plan, "the priority is cleared"), "");
+        })
+        .await
+        .map_err(|error| match error {
+            Error::TimedOut { message } => {
+                Error::TimedOut { message: format!("{message}: nothing was cleared; --force does not wait") }
+            }
+            error => error,
+        })?;
+        drop(line);
+        if !waited {
+            settled.push(plan);
+            continue;
+        }
+        let Some(found) = cluster.elections(Some(&plan.at.namespace)).await? else { continue };
+        let all = elections(&found.parts);
+        if let Some(election) = all.iter().find(|election| election.name == plan.at.name) {
+            let now = Plan::new(election, change, cluster.server_time());
+            for line in now.words(true) {
+                printer.note(&line);
+            }
+            settled.push(now);
+        }
+    }
+    Ok(settled)
 }
 
 type Chosen<'e, 'a> = (&'e Election<'a>, &'a Candidate);
@@ -353,62 +692,76 @@ fn chosen<'e, 'a>(
     now: ServerTime,
 ) -> Result<Vec<Chosen<'e, 'a>>> {
     if !args.candidates.is_empty() {
-        return args.candidates.iter().map(|name| find(name, args.lease.as_deref(), all, now)).collect();
+        let mut chosen: Vec<Chosen<'e, 'a>> = Vec::new();
+        for name in &args.candidates {
+            for one in find_marked(name, args.lease.as_deref(), all, now)? {
+                if !chosen.iter().any(|(_, it)| it.metadata.uid == one.1.metadata.uid) {
+                    chosen.push(one);
+                }
+            }
+        }
+        return Ok(chosen);
     }
     let wanted = |candidate: &Candidate| {
         priority::is_marked(candidate) && (args.all || priority::is_overdue(candidate, now))
     };
-    let of_lease =
-        |election: &&Election<'_>| args.lease.as_deref().is_none_or(|lease| lease == election.name);
-    Ok(all
-        .iter()
-        .filter(of_lease)
-        .flat_map(|election| election.candidates.iter().map(move |(candidate, _)| (election, *candidate)))
-        .filter(|(_, candidate)| wanted(candidate))
-        .collect())
+    Ok(of_lease(args.lease.as_deref(), all).filter(|(_, candidate)| wanted(candidate)).collect())
 }
 
-/// The one candidate that is meant: by its name, by its host, or by the beginning of its name.
+fn of_lease<'e, 'a>(lease: Option<&str>, all: &'e [Election<'a>]) -> impl Iterator<Item = Chosen<'e, 'a>> {
+    all.iter()
+        .filter(move |election| lease.is_none_or(|lease| lease == election.name))
+        .flat_map(|election| election.candidates.iter().map(move |(candidate, _)| (election, *candidate)))
+}
+
+/// The candidates whose priority is meant. A component that has restarted leaves its priority behind, on a
+/// candidate of the same host that does not answer any more.
+fn find_marked<'e, 'a>(
+    wanted: &str,
+    lease: Option<&str>,
+    all: &'e [Election<'a>],
+    now: ServerTime,
+) -> Result<Vec<Chosen<'e, 'a>>> {
+    let marked: Vec<_> = of_lease(lease, all)
+        .filter(|(_, it)| priority::is_marked(it) && (it.name() == wanted || it.host() == wanted))
+        .collect();
+    if marked.is_empty() { find(wanted, lease, all, now) } else { Ok(marked) }
+}
+
+/// Whether a candidate is meant, and whether one of each lease can be.
+type Way<'w> = (&'w dyn Fn(&Candidate) -> bool, bool);
+
+/// The candidates that are meant, one of each lease: by the name, by the host, or by the beginning of the name.
+/// Several components can run on one host.
 fn find<'e, 'a>(
     wanted: &str,
     lease: Option<&str>,
     all: &'e [Election<'a>],
     now: ServerTime,
-) -> Result<Chosen<'e, 'a>> {
-    let lives = |candidate: &Candidate, now| !matches!(candidate.state(now), State::Stale | State::Expired);
-    let candidates: Vec<Chosen<'e, 'a>> = all
-        .iter()
-        .filter(|election| lease.is_none_or(|lease| lease == election.name))
-        .flat_map(|election| election.candidates.iter().map(move |(candidate, _)| (election, *candidate)))
-        .collect();
-    let ways: [&dyn Fn(&Candidate) -> bool; 3] =
-        [&|candidate| candidate.name() == wanted, &|candidate| candidate.host() == wanted, &|candidate| {
-            candidate.name().starts_with(wanted)
-        }];
-    for way in ways {
-        let mut found: Vec<_> = candidates.iter().filter(|(_, candidate)| way(candidate)).collect();
+) -> Result<Vec<Chosen<'e, 'a>>> {
+    let lives = |(election, candidate): &Chosen<'e, 'a>| {
+        let beside: Vec<_> = election.candidates.iter().map(|(it, _)| *it).collect();
+        !matches!(candidate.state(now), State::Stale | State::Expired) && !is_superseded(candidate, &beside)
+    };
+    let candidates: Vec<Chosen<'e, 'a>> = of_lease(lease, all).collect();
+    let ways: [Way<'_>; 3] = [
+        (&|candidate| candidate.name() == wanted, true),
+        (&|candidate| candidate.host() == wanted, true),
+        (&|candidate| candidate.name().starts_with(wanted), false),
+    ];
+    for (way, several) in ways {
+        let mut found: Vec<_> = candidates.iter().filter(|(_, candidate)| way(candidate)).copied().collect();
         // What a component left behind when it restarted is not meant where it is back.
-        if found.iter().any(|(_, candidate)| lives(candidate, now)) {
-            found.retain(|(_, candidate)| lives(candidate, now));
-        }
-        match found.as_slice() {
-            [] => {}
-            [one] => return Ok(**one),
-            several => {
-                let mut names: Vec<_> = several
-                    .iter()
-                    .map(|(election, candidate)| format!("{} for {}", candidate.name(), election.called()))
-                    .collect();
-                if names.len() > 5 {
-                    let more = names.len() - 4;
-                    names.truncate(4);
-                    names.push(format!("one of {more} more"));
-                }
-                return Err(Error::Usage {
-                    message: format!("'{wanted}' can be {}", names.join(", or ")),
-                    hint: Some("give the whole name, or --lease or -n".into()),
-                });
-            }
+        let back: Vec<String> =
+            found.iter().filter(|one| lives(one)).map(|(election, _)| election.called()).collect();
+        found.retain(|one| lives(one) || !back.contains(&one.0.called()));
+        let leases: std::collections::BTreeSet<_> =
+            found.iter().map(|(election, _)| election.called()).collect();
+        match found.len() {
+            0 => {}
+            1 => return Ok(found),
+            count if several && count == leases.len() => return Ok(found),
+            _ => return Err(ambiguous(wanted, &found)),
         }
     }
     Err(Error::NotFound {
@@ -420,126 +773,20 @@ fn find<'e, 'a>(
     })
 }
 
-/// Why a priority would do nothing, or harm.
-enum Obstacle {
-    Hard(String, String),
-    Soft(String, String),
-}
-
-fn obstacles(
-    election: &Election<'_>,
-    candidate: &Candidate,
-    controller: &Controller,
-    now: ServerTime,
-) -> Vec<Obstacle> {
-    let outlook = election.outlook(now);
-    let of = |wrong: &Wrong| told(wrong, election, now);
-    let mut obstacles = Vec::new();
-    if !is_object_name(election.name) {
-        obstacles.push(Obstacle::Hard(
-            format!(
-                "{} is a candidate for {}, and no lease can have that name",
-                candidate.name(),
-                election.called()
-            ),
-            "its component has to name another one".into(),
-        ));
+fn ambiguous(wanted: &str, found: &[Chosen<'_, '_>]) -> Error {
+    let mut names: Vec<_> = found
+        .iter()
+        .map(|(election, candidate)| format!("{} for {}", candidate.name(), election.called()))
+        .collect();
+    if names.len() > 5 {
+        let more = names.len() - 4;
+        names.truncate(4);
+        names.push(format!("one of {more} more"));
     }
-    if outlook.leader == Leader::Null {
-        let (message, hint) = of(&Wrong::NullHolder);
-        obstacles.push(Obstacle::Hard(message, hint));
+    Error::Usage {
+        message: format!("'{wanted}' can be {}", names.join(", or ")),
+        hint: Some("give the whole name, or --lease or -n".into()),
     }
-    if let Strategy::Foreign(name) = &outlook.strategy {
-        let (message, hint) = of(&Wrong::Foreign(name.clone()));
-        obstacles.push(Obstacle::Hard(message, hint));
-    } else if priority::pin(1, &priority::true_emulation_version(candidate)).is_none() {
-        obstacles.push(Obstacle::Hard(
-            format!("the emulation version of {} cannot be read: it is never elected", candidate.name()),
-            "see what its component reports as its versions".into(),
-        ));
-    }
-    for wrong in &outlook.wrongs {
-        if matches!(wrong, Wrong::Conflict(_) | Wrong::Blocked(_)) {
-            let (message, hint) = of(wrong);
-            obstacles.push(Obstacle::Soft(message, hint));
-        }
-    }
-    let lease: Option<&Lease> = election.lease.map(|(lease, _)| lease);
-    if lease.is_some_and(|lease| lease.spec.strategy.as_deref().unwrap_or_default().is_empty()) {
-        obstacles.push(Obstacle::Soft(
-            format!("the election for {} is not coordinated: its lease has no strategy", election.called()),
-            "its holder runs without coordinated leader election".into(),
-        ));
-    }
-    if let Some(wrong) = controller.wrong() {
-        obstacles.push(Obstacle::Soft(wrong, "without it a priority does nothing".into()));
-    }
-    obstacles
-}
-
-/// What becomes of the lead.
-struct Moves {
-    from: Option<String>,
-    /// Who leads afterwards, if that can be told.
-    to: Option<String>,
-}
-
-impl Moves {
-    /// From how an election is to how it will be with these candidates changed.
-    fn between(election: &Election<'_>, changed: &[&Candidate], now: ServerTime) -> Self {
-        let changed = |it: &&Candidate| changed.iter().copied().find(|other| other.name() == it.name());
-        let originals: Vec<&Candidate> =
-            election.candidates.iter().map(|(candidate, _)| *candidate).collect();
-        let candidates: Vec<&Candidate> = originals.iter().map(|it| changed(it).unwrap_or(it)).collect();
-        let lease = election.lease.map(|(lease, _)| lease);
-        let after = Outlook::new(&candidates, lease, now);
-        let from = after.leader.valid().map(str::to_owned);
-        let to = if from.is_some() && !after.is_moving() {
-            from.clone()
-        } else {
-            after.next().map(|next| next.name().to_owned())
-        };
-        Self { from, to }
-    }
-
-    fn is_none(&self) -> bool {
-        self.from.is_some() && self.from == self.to
-    }
-
-    fn words(&self, election: &Election<'_>, again: bool) -> Vec<String> {
-        let called = election.called();
-        let second = if again { ", a second failover" } else { "" };
-        match (&self.from, &self.to) {
-            (Some(from), Some(to)) if from == to => vec![format!("{from} keeps the lead of {called}.")],
-            (Some(from), Some(to)) => vec![
-                format!("The lead of {called} moves from {from} to {to}{second}."),
-                "The leader has to make room: its process usually exits, and for up to 15 seconds nobody leads."
-                    .into(),
-            ],
-            (None, Some(to)) => vec![format!("Nobody leads {called} now; {to} is elected next.")],
-            (_, None) => vec![format!("Who then leads {called} cannot be told.")],
-        }
-    }
-}
-
-/// Shows what will happen, and asks; elsewhere than on a terminal `--yes` is needed.
-fn agree(words: &[String], yes: bool, dry_run: DryRun, printer: &mut Printer) -> Result<()> {
-    for line in words {
-        printer.note(line);
-    }
-    if yes || dry_run != DryRun::None {
-        return Ok(());
-    }
-    if !prompt::possible() {
-        return Err(Error::Refused {
-            message: "there is no terminal to ask on: nothing was changed".into(),
-            hint: Some("--yes does it without asking; --dry-run shows what would be done".into()),
-        });
-    }
-    if prompt::confirm("Go on?")? {
-        return Ok(());
-    }
-    Err(Error::Refused { message: "nothing was changed".into(), hint: None })
 }
 
 /// Sets or clears. A candidate writes its whole object at each renewal: where somebody wrote in
@@ -581,37 +828,54 @@ async fn write(
     })
 }
 
-/// Follows the lead until it is where it should be.
-async fn see_through(
-    moves: &Moves,
-    election: &Election<'_>,
+/// Follows several leads until they are where they should be, all within this time.
+async fn see_all_through(
+    plans: impl Iterator<Item = &Plan>,
     within: Duration,
     cluster: &Cluster,
     printer: &mut Printer,
 ) -> Result<()> {
-    let called = election.called();
-    let to = match &moves.to {
-        None => {
-            printer.note(&format!("who leads {called} next cannot be told: not waiting for it"));
-            return Ok(());
-        }
-        Some(_) if moves.is_none() => {
+    let deadline = Instant::now() + within;
+    for plan in plans {
+        see_through(plan, deadline.saturating_duration_since(Instant::now()), cluster, printer).await?;
+    }
+    Ok(())
+}
+
+/// Follows the lead until it is where it should be.
+pub async fn see_through(
+    plan: &Plan,
+    within: Duration,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<()> {
+    let Plan { called, at, .. } = plan;
+    let from = plan.from.as_deref().unwrap_or_default();
+    let to = match &plan.forecast {
+        Forecast::Stays => {
             printer.note(&format!("the lead of {called} does not move"));
             return Ok(());
         }
-        Some(to) => to.as_str(),
+        Forecast::Open(doubt @ (Doubt::Tie | Doubt::JustEnded), names) => {
+            printer.note(&format!("{} Not waiting for it.", open(*doubt, names, from, called)));
+            return Ok(());
+        }
+        Forecast::Moves(to) | Forecast::Elects(to) | Forecast::Open(_, to) if !to.is_empty() => to,
+        _ => {
+            printer.note(&format!("no candidate is elected for {called}: not waiting for it"));
+            return Ok(());
+        }
     };
     let mut line = WaitLine::default();
     let began = cluster.server_time();
-    let at = election.at();
-    let waiting = handover::until_leads(cluster, &at, to, within, |stage| {
-        let name = short(to);
+    let name = to.iter().map(|to| short(to)).collect::<Vec<_>>().join(" or ");
+    let waiting = handover::until_leads(cluster, at, to, within, |stage| {
         let (news, detail) = match stage {
             Stage::Waiting { leader } => {
-                (format!("{} leads and is about to be asked to make room", short(leader)), String::new())
+                (format!("{} leads and is about to be asked to step down", short(leader)), String::new())
             }
             Stage::Yielding { leader, to, left } => (
-                format!("{} makes room for {}", short(leader), short(to)),
+                format!("{} steps down for {}", short(leader), short(to)),
                 format!(", its lease runs out in {}", age(*left)),
             ),
             Stage::Electing => (format!("nobody leads {called}, electing"), String::new()),
@@ -622,9 +886,9 @@ async fn see_through(
         let passed = format!("{detail} ({})", age(cluster.server_time().since(began.0)));
         line.say(printer, &news, &passed);
     });
-    waiting.await?;
+    let leads = waiting.await?;
     drop(line);
-    printer.done(&format!("{to} leads {called}"))
+    printer.done(&format!("{leads} leads {called}"))
 }
 
 enum Kept {
@@ -636,34 +900,28 @@ enum Kept {
     Dead,
 }
 
-/// Waits until the time of a priority is over.
-async fn keep_until(setting: &Setting<'_>, expires: jiff::Timestamp, printer: &mut Printer) -> Result<Kept> {
-    let Setting { cluster, resource, candidate, wish, .. } = *setting;
-    let mut line = WaitLine::default();
-    let at = address(candidate);
-    let left = || Duration::try_from(expires.duration_since(cluster.server_time().0)).unwrap_or_default();
-    let ended = until(cluster, resource, &at, QUIET, |now: Option<&Object<Candidate>>| {
-        let whole = Duration::from_secs(left().as_secs());
-        let news = format!("{} has priority {}, Ctrl-C clears it", short(candidate.name()), wish.value);
-        line.say(printer, &news, &format!(" ({} left)", humantime::format_duration(whole)));
-        let Some(now) = now.filter(|now| now.value.metadata.uid == candidate.metadata.uid) else {
-            return Some(Kept::Gone("it is gone, and the priority with it"));
-        };
-        if !setting.is_ours(&now.value) {
-            return Some(Kept::Gone("somebody else has changed its priority; it was left so"));
-        }
-        let time = cluster.server_time();
-        let unanswered = now.value.spec.ping_time.filter(|_| now.value.owes_an_answer());
-        let silent = unanswered.is_some_and(|pinged| time.since(pinged) > SILENT_FOR);
-        (silent || now.value.is_overdue(time)).then_some(Kept::Dead)
-    });
+/// Waits until the time of the priorities is over, or none of them is left to keep.
+async fn keep_until(
+    settings: &[Setting<'_>],
+    expires: jiff::Timestamp,
+    printer: &mut Printer,
+) -> Result<Vec<Kept>> {
+    let Some(first) = settings.first() else { return Ok(Vec::new()) };
+    let left =
+        || Duration::try_from(expires.duration_since(first.cluster.server_time().0)).unwrap_or_default();
+    let names: Vec<_> = settings.iter().map(|setting| short(setting.candidate().name())).collect();
+    let verb = if names.len() == 1 { "has" } else { "have" };
+    let news = format!("{} {verb} priority {}, Ctrl-C clears it", names.join(", "), first.wish.value);
     let over = async {
+        let mut line = WaitLine::default();
         while left() > Duration::ZERO {
-            sleep(left()).await;
+            let whole = Duration::from_secs(left().as_secs());
+            line.say(printer, &news, &format!(" ({} left)", humantime::format_duration(whole)));
+            sleep(left().min(Duration::from_secs(1))).await;
         }
     };
     tokio::select! {
-        ended = ended => ended,
-        () = over => Ok(Kept::Over),
+        ended = join_all(settings.iter().map(Setting::keep)) => ended.into_iter().collect(),
+        () = over => Ok(settings.iter().map(|_| Kept::Over).collect()),
     }
 }

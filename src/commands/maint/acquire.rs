@@ -4,12 +4,16 @@ use std::{
     time::Duration,
 };
 
-use futures::{StreamExt as _, stream};
-use tokio::time::{Instant, sleep, timeout_at};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep, timeout_at},
+};
 
 use super::{
-    AT_ONCE, Target, blocked, dry_run_note, in_the_way, run::term, targets, tell_remarks, unrenewed_seconds,
-    who, writing,
+    AT_ONCE, Target, blocked, dry_run_note, in_the_way,
+    run::{release, still_adopted, term},
+    targets, tell_remarks, unrenewed_seconds, who, writing,
 };
 use crate::{
     cli::{self, Acquire, DryRun},
@@ -46,25 +50,51 @@ pub const OUTAGE: Duration = Duration::from_secs(3);
 /// After a refusal that may pass, the next attempt.
 const REFUSED: Duration = Duration::from_millis(500);
 
+/// An attempt that was begun gets so long, whatever is left of the time to wait: it may have been none.
+const ATTEMPT: Duration = Duration::from_secs(1);
+
 /// How long undoing may take before the rest is left to expire.
 const UNDO: Duration = Duration::from_secs(30);
 
+/// How long something may take that is done to so many leases.
+fn for_all(count: usize) -> Duration {
+    UNDO + Duration::from_millis(50) * u32::try_from(count).unwrap_or(u32::MAX)
+}
+
 pub async fn run(args: &Acquire, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
     let seconds = unrenewed_seconds(args.duration, args.admin)?;
-    let (who, targets) =
+    let (who, mut targets) =
         tokio::try_join!(who(&args.identity, args.admin, cluster), targets(&args.nodes, cluster))?;
     tell_remarks(cluster, printer);
     let mut terms = terms(who, Rule::Command, args.reason.clone(), &args.taking);
     let asks = args.write.dry_run == DryRun::None;
-    terms.replaces = replaces(args.yes, asks, &targets, &terms, cluster)?;
+    terms.replaces = replaces(args.yes, asks, &mut targets, &terms, cluster).await?;
     let claims = claims(targets, &terms, seconds, &args.wait, &writing(&args.write))?;
-    let note = dry_run_note(&args.write);
     if args.write.dry_run == DryRun::Client {
         return imagine(&claims, cluster, printer);
     }
     let began = cluster.server_time();
     let taken = take_all(&claims, &args.wait, cluster, printer).await?;
-    for (held, before) in &taken {
+    let told = tell(args, &taken, began, cluster, printer);
+    // What cannot be told is not kept; a reader that went away (`… | head`) has what it wanted.
+    if told.as_ref().is_err_and(|error| !error.is_silent()) && args.write.dry_run == DryRun::None {
+        let held: Vec<Held> = taken.into_iter().map(|(held, _)| held).collect();
+        release(&held, cluster, printer).await;
+    }
+    told.map(|()| ExitCode::Done)
+}
+
+/// What was acquired.
+fn tell(
+    args: &Acquire,
+    taken: &[(Held, Standing)],
+    began: ServerTime,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<()> {
+    let seconds = unrenewed_seconds(args.duration, args.admin)?;
+    let note = dry_run_note(&args.write);
+    for (held, before) in taken {
         let name = &held.at.name;
         let how = match before {
             Standing::Ours { .. } if before.is_valid(began) => "renewed, it was yours already".to_owned(),
@@ -82,7 +112,7 @@ pub async fn run(args: &Acquire, cluster: &Cluster, printer: &mut Printer) -> Re
         };
         printer.done(&format!("{name} {how}, held by {} {until}{note}", held.who))?;
     }
-    Ok(ExitCode::Done)
+    Ok(())
 }
 
 /// For how long a lease is held that was just taken for so many seconds: one that was held already is not
@@ -104,9 +134,10 @@ pub fn terms(who: Who, rule: Rule, reason: Option<String>, taking: &cli::Taking)
         who,
         rule,
         adopts: None,
+        adopts_term: None,
+        renews: false,
         reason,
         replaces: Replaces::Nothing,
-        shortens: false,
         take_malformed: taking.take_malformed,
         ignore_medik8s: taking.ignore_medik8s,
     }
@@ -129,7 +160,11 @@ pub fn claims(
     }
     let claim = |target: Target| {
         let waits = held(&target).is_some();
-        let mut claim = Claim::on_node(target.node, terms.clone(), seconds);
+        let terms = match terms.rule {
+            Rule::Process => terms.adopting(target.lease.as_ref().map(|lease| &*lease.value)),
+            _ => terms.clone(),
+        };
+        let mut claim = Claim::on_node(target.node, terms, seconds);
         claim.writing = writing.clone();
         claim.waits = waits;
         (claim, target.lease)
@@ -138,11 +173,12 @@ pub fn claims(
 }
 
 /// Which reasons of leases that are held already may be replaced: they may be those of a colleague who
-/// shares this user and host.
-pub fn replaces(
+/// shares this user and host. After a question, which may be open for long, medik8s' leases are read again:
+/// one's own lease may have run out meanwhile, and the node be in medik8s' hands.
+pub async fn replaces(
     yes: bool,
     asks: bool,
-    targets: &[Target],
+    targets: &mut [Target],
     terms: &Terms,
     cluster: &Cluster,
 ) -> Result<Replaces> {
@@ -154,7 +190,7 @@ pub fn replaces(
     }
     let now = cluster.server_time();
     let mut confirmed = Vec::new();
-    for target in targets {
+    for target in &*targets {
         let lease = target.lease.as_ref().map(|lease| &*lease.value);
         if let Err(obstacle) = terms.judge(lease, false, now)
             && let Obstacle::OtherReason { reason, .. } = &obstacle
@@ -165,6 +201,13 @@ pub fn replaces(
             }
             confirmed.push(reason.clone());
         }
+    }
+    if !confirmed.is_empty() {
+        let read = async |target: &mut Target| {
+            target.medik8s = cluster.medik8s_holder(&target.node.name).await?;
+            Ok::<(), Error>(())
+        };
+        stream::iter(targets).map(Ok).try_for_each_concurrent(AT_ONCE, read).await?;
     }
     Ok(Replaces::These(confirmed))
 }
@@ -193,7 +236,8 @@ pub fn check_all(claims: &[Known], cluster: &Cluster) -> Result<()> {
 /// Ctrl-C.
 ///
 /// The first by name is taken before the others, so that of several who want the same nodes one
-/// gets them all.
+/// gets them all. Until a command has all of several it holds what it has under a name of its own, see
+/// [`gathering`].
 pub async fn take_all(
     claims: &[Known],
     wait: &cli::Wait,
@@ -204,11 +248,12 @@ pub async fn take_all(
         return wait_for_all(claims, limit, cluster, printer).await;
     }
     check_all(claims, cluster)?;
+    let own = gathering(claims);
     let taken: RefCell<Vec<(Held, Standing)>> = RefCell::default();
     let progress = Progress::new(claims.len(), "taking leases");
     let stop = Cell::new(false);
     let taking = async {
-        let take = async |(claim, lease): &Known| {
+        let take = async |(claim, (_, lease)): (&Claim, &Known)| {
             if stop.get() {
                 return Ok(());
             }
@@ -224,9 +269,10 @@ pub async fn take_all(
                 }
             }
         };
-        let Some((first, rest)) = claims.split_first() else { return Ok(()) };
+        let mut all = own.iter().zip(claims);
+        let Some(first) = all.next() else { return Ok(()) };
         take(first).await?;
-        let mut outcomes = stream::iter(rest).map(take).buffer_unordered(AT_ONCE);
+        let mut outcomes = stream::iter(all).map(take).buffer_unordered(AT_ONCE);
         let mut failure = None;
         // After a failure no more is begun, but what is under way is brought to its end, so that it
         // is known what to undo.
@@ -257,12 +303,11 @@ pub async fn take_all(
     drop(progress);
     let mut taken = taken.into_inner();
     taken.sort_by(|(a, _), (b, _)| a.at.name.cmp(&b.at.name));
-    let own: Vec<Claim> = claims.iter().map(|(claim, _)| claim.clone()).collect();
     let outcome = match outcome {
         Ok(()) => tokio::select! {
             biased;
             interruption = interrupted() => Err(interruption),
-            outcome = settle(&own, &mut taken, cluster) => outcome,
+            outcome = settle(claims, &own, &mut taken, cluster) => outcome,
         },
         outcome => outcome,
     };
@@ -273,40 +318,64 @@ pub async fn take_all(
     Ok(taken)
 }
 
+/// Whether a command holds what it has of these under a name of its own until it has all of them.
+fn gathers(claims: &[Known]) -> bool {
+    claims.len() > 1
+        && claims.iter().all(|(claim, _)| claim.terms.rule == Rule::Command && !claim.writing.dry_run)
+}
+
+/// The claims under which several leases are taken: until a command has all of them, it holds what it has
+/// under a name of its own, and not for long. No other process of the same holder is told that it holds
+/// them too, which would leave them held when this one gives up; and if it is killed they expire soon.
+/// What its holder has already counts as had, and is left to whoever was told so until then.
+fn gathering(claims: &[Known]) -> Vec<Claim> {
+    let (gathers, suffix) = (gathers(claims), term());
+    let own = |(claim, _): &Known| {
+        let seconds = if claim.terms.who.is_admin() { GATHERED } else { claim.seconds.clamp(3, GATHERED) };
+        if gathers { claim.gathering(&suffix, seconds) } else { claim.clone() }
+    };
+    claims.iter().map(own).collect()
+}
+
 /// Makes sure of what is told next: that the leases are held for as long as was asked for, and that the
 /// nodes are still those that were looked at.
-async fn settle(own: &[Claim], taken: &mut [(Held, Standing)], cluster: &Cluster) -> Result<()> {
+async fn settle(
+    claims: &[Known],
+    own: &[Claim],
+    taken: &mut [(Held, Standing)],
+    cluster: &Cluster,
+) -> Result<()> {
     let deadline = Some(Instant::now() + OUTAGE);
-    if let Some((_, why)) = settle_owners(own, taken, deadline, cluster).await? {
-        return Err(why);
+    let mut lost = settle_owners(own, taken, deadline, cluster).await?;
+    if lost.is_none() && gathers(claims) {
+        lost = rename_all(claims, taken, deadline, cluster).await?;
+    } else if lost.is_none() {
+        renew_old(own, taken, deadline, cluster).await?;
     }
-    renew_old(own, taken, deadline, cluster).await
+    lost.map_or(Ok(()), |(_, why)| Err(why))
 }
 
 /// Takes all of the leases or none, waiting for those that are held.
 ///
 /// One is taken after the other in the order of their names, and one that is lost meanwhile is waited
-/// for again without those that come after it: nobody can then wait for somebody who waits for him.
-/// Until a command has all of several it holds what it has under a name of its own, and not for long:
-/// nobody else is told that it is theirs, and if it is killed they expire soon. What its holder has
-/// already counts as had, and is left to whoever was told so until then.
+/// for again without those that come after it: no two commands can then wait for each other.
 async fn wait_for_all(
     claims: &[Known],
     limit: Option<Duration>,
     cluster: &Cluster,
     printer: &mut Printer,
 ) -> Result<Vec<(Held, Standing)>> {
+    // One's own lease is not waited for: it may be a colleague's, which has to be told.
+    for (claim, lease) in claims {
+        if let Some(obstacle @ Obstacle::OtherReason { .. }) = claim.obstacle(cluster, lease.as_ref()) {
+            let lease = lease.as_ref().map(|lease| &*lease.value);
+            return Err(blocked(&claim.at.name, &obstacle, lease, cluster.server_time()));
+        }
+    }
     let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
-    let suffix = term();
-    let gathers = claims.len() > 1
-        && claims.iter().all(|(claim, _)| claim.terms.rule == Rule::Command && !claim.writing.dry_run);
-    let own = |(claim, _): &Known| {
-        let seconds = if claim.terms.who.is_admin() { GATHERED } else { claim.seconds.clamp(3, GATHERED) };
-        if gathers { claim.gathering(&suffix, seconds) } else { claim.clone() }
-    };
-    let own: Vec<Claim> = claims.iter().map(own).collect();
+    let own = gathering(claims);
     let outcome = {
-        let taking = gather(claims, &own, gathers, deadline, cluster, printer);
+        let taking = gather(claims, &own, deadline, cluster, printer);
         tokio::pin!(taking);
         tokio::select! {
             biased;
@@ -340,7 +409,6 @@ type LostAgain = (usize, Error);
 async fn gather(
     claims: &[Known],
     own: &[Claim],
-    gathers: bool,
     deadline: Option<Instant>,
     cluster: &Cluster,
     printer: &mut Printer,
@@ -386,7 +454,7 @@ async fn gather(
         };
         let lost = match lost {
             None if had < own.len() => continue,
-            None if gathers => rename_all(claims, &mut taken, deadline, cluster).await?,
+            None if gathers(claims) => rename_all(claims, &mut taken, deadline, cluster).await?,
             None => match renew_old(own, &taken, deadline, cluster).await {
                 Err(why @ Error::LostRace { .. }) => Some((0, why)),
                 outcome => outcome.map(|()| None)?,
@@ -398,7 +466,8 @@ async fn gather(
         // The one that was under way may have been written too.
         for claim in own.iter().take(taken.len() + 1).skip(n) {
             let withdrawn = persistently(deadline, async || claim.withdraw(cluster).await);
-            take_by(&claim.at.name, deadline, withdrawn).await?;
+            let released = take_by(&claim.at.name, deadline, withdrawn).await?;
+            tell_left(claim, released, printer);
         }
         taken.truncate(n);
     }
@@ -412,7 +481,7 @@ async fn rename_all(
     deadline: Option<Instant>,
     cluster: &Cluster,
 ) -> Result<Option<LostAgain>> {
-    let deadline = deadline.map(|deadline| deadline.max(Instant::now() + UNDO));
+    let deadline = deadline.map(|deadline| deadline.max(Instant::now() + for_all(claims.len())));
     let is_admin = claims.iter().any(|(claim, _)| claim.terms.who.is_admin());
     let look = async || {
         let nodes = persistently(deadline, async || cluster.nodes(None).await).await?;
@@ -423,9 +492,14 @@ async fn rename_all(
         }
     };
     let work = async {
-        for (n, ((claim, _), (held, _))) in claims.iter().zip(&*taken).enumerate() {
-            if held.is_left() && !claim.is_left(cluster).await? {
-                let message = format!("'{}' is not {}'s any more", claim.at.name, claim.terms.who);
+        let left = claims.iter().zip(&*taken).enumerate().filter(|(_, (_, (held, _)))| held.is_left());
+        let left = stream::iter(left)
+            .map(async |(n, ((claim, _), _))| (n, claim, claim.is_left(cluster).await))
+            .buffer_unordered(AT_ONCE)
+            .collect::<Vec<_>>();
+        for (n, claim, is_left) in left.await {
+            if !is_left? {
+                let message = format!("'{}' cannot be held by {} any more", claim.at.name, claim.terms.who);
                 return Ok(Some((n, Error::LostRace { message })));
             }
         }
@@ -519,7 +593,8 @@ async fn renew_old(
         } else {
             Schedule::new(Duration::from_secs(u64::try_from(claim.seconds).unwrap_or(1))).renew
         };
-        !held.who.is_admin() && !claim.writing.dry_run && (held.sent() + fresh).has_passed()
+        let is_due = held.is_shared() || (held.sent() + fresh).has_passed();
+        !held.who.is_admin() && !claim.writing.dry_run && is_due
     };
     let mut renewals = stream::iter(own.iter().zip(taken).filter(due))
         .map(async |(claim, (held, _))| {
@@ -553,8 +628,6 @@ pub async fn settle_owners(
         [n] => {
             let look = async || match cluster.node(&own[*n].at.name).await {
                 Err(error) if error.is_not_found() => Ok(Vec::new()),
-                // A user with permission to list nodes may lack that to get one.
-                Err(Error::Forbidden { .. }) => cluster.nodes(None).await,
                 node => node.map(|node| vec![node]),
             };
             persistently(deadline, look).await?
@@ -618,7 +691,9 @@ pub async fn take_by<T>(
     deadline: Option<Instant>,
     taking: impl Future<Output = Result<T>>,
 ) -> Result<T> {
-    let Some(deadline) = deadline else { return taking.await };
+    let Some(deadline) = deadline.map(|deadline| deadline.max(Instant::now() + ATTEMPT)) else {
+        return taking.await;
+    };
     let late = |_| Error::TimedOut {
         message: format!("{name} could not be taken in time: the server is slow to answer"),
     };
@@ -627,8 +702,10 @@ pub async fn take_by<T>(
 
 /// Releases, or puts back, what these claims have written last. Ctrl-C leaves the rest.
 pub async fn undo(claims: &[Claim], cluster: &Cluster, printer: &mut Printer) {
+    let deadline = Instant::now() + for_all(claims.len());
+    let left = || deadline.saturating_duration_since(Instant::now());
     let undone = stream::iter(claims)
-        .map(async |claim| (&claim.at.name, within(UNDO, claim.withdraw(cluster)).await))
+        .map(async |claim| (&claim.at.name, within(left(), claim.withdraw(cluster)).await))
         .buffer_unordered(AT_ONCE)
         .collect::<Vec<_>>();
     let undone = tokio::select! {
@@ -656,14 +733,30 @@ pub async fn undo(claims: &[Claim], cluster: &Cluster, printer: &mut Printer) {
         undone.iter().find(|(name, _)| **name == claim.at.name).map(|(_, done)| (claim, done))
     }) {
         let name = &claim.at.name;
+        let who = claim.terms.adopts.as_ref().unwrap_or(&claim.terms.who);
         match done {
-            Ok(Released::Shared) => printer.warn(&format!(
-                "{name} is still held by {}: another process renewed it",
-                claim.terms.adopts.as_ref().unwrap_or(&claim.terms.who)
-            )),
-            Ok(_) => {}
+            Ok(released) => tell_left(claim, *released, printer),
+            Err(error) if who.is_admin() => {
+                printer.warn(&format!(
+                    "{name} may be held until it is released ('kubectl lease maint release {name} --admin --force' \
+                     does it): {error}"
+                ));
+            }
             Err(error) => printer.warn(&format!("{name} may still be held: {error}")),
         }
+    }
+}
+
+/// What stays held although it was given up: another process of the same holder uses it, or was told of it.
+fn tell_left(claim: &Claim, released: Released, printer: &mut Printer) {
+    let name = &claim.at.name;
+    let who = claim.terms.adopts.as_ref().unwrap_or(&claim.terms.who);
+    match released {
+        Released::Shared => {
+            printer.warn(&format!("{name} is still held by {who}: another process renewed it"));
+        }
+        Released::Adopted => printer.warn(&still_adopted(name, who)),
+        Released::Yes | Released::PutBack | Released::NotOurs => {}
     }
 }
 
@@ -678,10 +771,17 @@ pub async fn wait_for(
     let name = claim.at.name.clone();
     let mut line = WaitLine::default();
     let in_its_way: RefCell<Option<Obstacle>> = RefCell::default();
-    let waiting = claim.wait(cluster, |Waiting { obstacle, lease, lost }| {
+    let (refuse, mut refusals) = mpsc::channel(1);
+    let waiting = Box::pin(claim.wait(cluster, |Waiting { obstacle, lease, lost }| {
         in_its_way.replace(obstacle.clone());
         let lease = lease.as_ref().map(|lease| &*lease.value);
         let now = cluster.server_time();
+        // One's own lease is not waited for, also where it was put back for another reason meanwhile.
+        if let Some(obstacle @ Obstacle::OtherReason { .. }) = obstacle
+            && claim.terms.rule == Rule::Process
+        {
+            let _ = refuse.try_send(blocked(&name, obstacle, lease, now));
+        }
         let news = match (lost, obstacle) {
             (Some(why), _) => format!("waiting for {name}; connection lost, retrying: {why}"),
             (None, Some(obstacle)) => format!("waiting for {name}, {}", waited_for(obstacle, lease)),
@@ -694,7 +794,13 @@ pub async fn wait_for(
             _ => String::new(),
         };
         line.say(printer, &news, &format!("{left}, {}s so far", began.elapsed().as_secs()));
-    });
+    }));
+    let waiting = async {
+        tokio::select! {
+            outcome = waiting => outcome,
+            Some(refusal) = refusals.recv() => Err(refusal),
+        }
+    };
     let Some(deadline) = deadline else { return waiting.await };
     if let Ok(outcome) = timeout_at(deadline, waiting).await {
         return outcome;
@@ -705,11 +811,12 @@ pub async fn wait_for(
     ));
     // The time is over: what else there is to do and to say is bounded, and not what it failed of.
     let last_look = async {
-        claim.withdraw(cluster).await?;
-        cluster.lease(&claim.at).await
+        let released = claim.withdraw(cluster).await?;
+        Ok((released, cluster.lease(&claim.at).await?))
     };
     let state = match within(UNDO, last_look).await {
-        Ok(lease) => {
+        Ok((released, lease)) => {
+            tell_left(claim, released, printer);
             // What is in the way beside the lease is not seen in it.
             let beside = in_its_way.take().filter(|obstacle| matches!(obstacle, Obstacle::Medik8s { .. }));
             let obstacle = claim.obstacle(cluster, lease.as_ref()).or(beside);

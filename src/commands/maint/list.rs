@@ -103,14 +103,18 @@ impl View for Nodes {
 pub struct Row {
     pub target: Target,
     pub standing: Standing,
+    /// Whether it is held at this moment, by whoever: one's own may have run out, too.
+    pub is_valid: bool,
     pub abandoned: bool,
 }
 
 impl Row {
     pub fn new(target: Target, who: &Who, now: ServerTime) -> Self {
         let lease = target.lease.as_ref().map(|lease| &*lease.value);
+        let standing = Standing::of(lease.map(|lease| &lease.spec), who, now);
         Self {
-            standing: Standing::of(lease.map(|lease| &lease.spec), who, now),
+            is_valid: standing.is_valid(now),
+            standing,
             abandoned: lease.is_some_and(|lease| maintenance::is_abandoned(lease, who, now)),
             target,
         }
@@ -125,9 +129,14 @@ impl Row {
         let terminating = self.lease().is_some_and(|lease| lease.metadata.deletion_timestamp.is_some());
         match self.standing {
             Standing::Free | Standing::Expired { .. } | Standing::Ours { .. } if terminating => "terminating",
-            Standing::Free | Standing::Expired { .. } if self.target.medik8s.is_some() => "medik8s",
+            Standing::Free | Standing::Expired { .. } | Standing::Ours { .. }
+                if !self.is_valid && self.target.medik8s.is_some() =>
+            {
+                "medik8s"
+            }
             Standing::Free => "free",
             Standing::Expired { .. } => "expired",
+            Standing::Ours { until: Some(_), .. } if !self.is_valid => "expired",
             Standing::Ours { .. } => "yours",
             Standing::Held { .. } => "held",
             Standing::Admin { .. } => "admin",
@@ -152,7 +161,9 @@ impl Row {
 
     fn until(&self) -> Option<jiff::Timestamp> {
         match self.standing {
-            Standing::Held { until, .. } | Standing::Ours { until: Some(until), admin: false } => Some(until),
+            Standing::Held { until, .. } | Standing::Ours { until: Some(until), admin: false } => {
+                self.is_valid.then_some(until)
+            }
             _ => None,
         }
     }

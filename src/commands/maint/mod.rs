@@ -270,6 +270,19 @@ pub fn blocked(what: &str, obstacle: &Obstacle, lease: Option<&Lease>, now: Serv
             message,
             hint: hint("find out what that holder is; --take-malformed takes it all the same"),
         },
+        // Only to renew it is that an obstacle.
+        Obstacle::Standing(Standing::Free) => Error::NotFound {
+            message: format!("there is nothing to renew: {message}"),
+            hint: Some(format!("'kubectl lease maint acquire {what}' takes it")),
+        },
+        // That of a process, which may have been killed.
+        Obstacle::Standing(Standing::Admin { holder }) if holder.contains('#') => Error::Held {
+            message,
+            hint: Some(format!(
+                "--wait waits until that command has ended; if it was killed, 'kubectl lease maint release {what} \
+                 --admin --force' releases it"
+            )),
+        },
         Obstacle::Standing(Standing::Admin { .. }) => Error::Held {
             message,
             hint: hint("it is held until that administrator releases it; --wait waits for that"),

@@ -57,9 +57,11 @@ pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Re
         .buffered(AT_ONCE);
     // One that cannot be released is no reason to keep the others.
     let mut failure = None;
+    let mut told = Ok(());
     while let Some(outcome) = outcomes.next().await {
         match outcome {
-            Ok(name) => printer.done(&format!("{name} released{note}"))?,
+            // All are released, whether or not that can be told.
+            Ok(name) => told = told.and(printer.done(&format!("{name} released{note}"))),
             Err(error) => {
                 if let Some(earlier) = failure.replace(error) {
                     printer.error(&earlier);
@@ -67,7 +69,7 @@ pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Re
             }
         }
     }
-    failure.map_or(Ok(ExitCode::Done), Err)
+    failure.map_or(told.map(|()| ExitCode::Done), Err)
 }
 
 /// Whose lease may be released, if any is held; or why not.

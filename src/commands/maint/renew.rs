@@ -1,18 +1,21 @@
-use futures::{StreamExt as _, stream};
+use std::{cell::RefCell, collections::BTreeMap, slice};
 
+use futures::{StreamExt as _, stream};
 use tokio::time::Instant;
 
 use super::{
     AT_ONCE, Target,
-    acquire::{OUTAGE, settle_owners},
-    blocked, dry_run_note, targets, terms, unrenewed_seconds, who, writing,
+    acquire::{Known, OUTAGE, settle_owners},
+    blocked, dry_run_note, targets, terms, undo, unrenewed_seconds, who, writing,
 };
 use crate::{
     cli::{self, DryRun, Renew},
-    cluster::Cluster,
+    cluster::{Cluster, Object},
+    commands::interrupted,
     domain::{
         duration::age,
         holder::{self, Who},
+        lease::Lease,
         maintenance::Standing,
         taking::{Obstacle, Rule, Terms},
         time::ServerTime,
@@ -41,65 +44,101 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
     for target in &targets {
         check(target, &who, args.admin, now)?;
     }
+    let taking = cli::Taking { take_malformed: false, ignore_medik8s: true };
+    let terms = Terms { renews: true, ..terms(who, Rule::Command, None, &taking) };
     let writing = writing(&args.write);
-    let mut outcomes = stream::iter(targets)
-        .map(async |target| {
-            let name = target.node.name.clone();
-            if args.write.dry_run == DryRun::Client {
-                return Ok((name, None));
-            }
-            let taking = cli::Taking { take_malformed: false, ignore_medik8s: true };
-            let terms = Terms { shortens: true, ..terms(who.clone(), Rule::Command, None, &taking) };
-            let mut claim = Claim::on_node(target.node, terms, seconds);
-            claim.writing = writing.clone();
-            match claim.take(cluster, target.lease).await? {
-                Took::Yes(held, before) => {
-                    let deadline = Some(Instant::now() + OUTAGE);
-                    let mut renewed = [(held, before.clone())];
-                    match settle_owners(&[claim], &mut renewed, deadline, cluster).await? {
-                        Some((_, lost)) => Err(lost),
-                        None => Ok((name, Some(before))),
-                    }
-                }
-                Took::No(obstacle, lease) => {
-                    let lease = lease.as_ref().map(|lease| &*lease.value);
-                    Err(blocked(&name, &obstacle, lease, cluster.server_time()))
-                }
-            }
-        })
-        .buffered(AT_ONCE);
+    let claim = |target: Target| {
+        let mut claim = Claim::on_node(target.node, terms.clone(), seconds);
+        claim.writing = writing.clone();
+        (claim, target.lease)
+    };
+    let claims: Vec<Known> = targets.into_iter().map(claim).collect();
+    let outcomes = renew_all(&claims, args.write.dry_run, cluster).await;
+    // A write that failed, or was interrupted, may still arrive.
+    let failed = |(claim, _): &&Known| !matches!(outcomes.get(&claim.at.name), Some(Ok(_)));
+    let failed: Vec<Claim> = claims.iter().filter(failed).map(|(claim, _)| claim.clone()).collect();
+    undo(&failed, cluster, printer).await;
+
     let length = age(jiff::SignedDuration::from_secs(seconds.into()));
+    let length = if args.admin { ", held until released".to_owned() } else { format!(" for {length}") };
+    let note = dry_run_note(&args.write);
     // One that cannot be renewed is no reason to let the others run out.
     let mut failure = None;
-    while let Some(outcome) = outcomes.next().await {
-        let (name, before) = match outcome {
-            Ok(renewed) => renewed,
+    let is_interrupted = |claim: &&Claim| !outcomes.contains_key(&claim.at.name);
+    let interrupted: Vec<_> =
+        failed.iter().filter(is_interrupted).map(|claim| claim.at.name.as_str()).collect();
+    let mut told = Ok(());
+    for (name, outcome) in outcomes {
+        match outcome {
+            Ok(Some(before)) if !before.is_valid(now) => {
+                let length = length.replacen(" for", ", held for", 1);
+                let words = format!("{name} acquired again, your time had run out{length}{note}");
+                told = told.and(printer.done(&words));
+            }
+            Ok(_) => told = told.and(printer.done(&format!("{name} renewed{length}{note}"))),
             Err(error) => {
                 if let Some(earlier) = failure.replace(error) {
                     printer.error(&earlier);
                 }
-                continue;
-            }
-        };
-        let note = dry_run_note(&args.write);
-        let length = if args.admin { "until released".to_owned() } else { format!("for {length}") };
-        match before {
-            Some(Standing::Ours { until, admin: false }) if until.is_some_and(|until| now.0 > until) => {
-                printer
-                    .done(&format!("{name} acquired again, your time had run out, held {length}{note}"))?;
-                continue;
-            }
-            None | Some(Standing::Ours { .. }) => {}
-            Some(before) => {
-                // It was lost between the look and the write, and has been taken anew.
-                let words = super::holding(&before, None, now);
-                printer.warn(&format!("{name} was {words} meanwhile, and is yours again"));
             }
         }
-        let held = if args.admin { ", held " } else { " " };
-        printer.done(&format!("{name} renewed{held}{length}{note}"))?;
     }
-    failure.map_or(Ok(ExitCode::Done), Err)
+    if !interrupted.is_empty() {
+        if let Some(earlier) = failure.replace(Error::Interrupted) {
+            printer.error(&earlier);
+        }
+        printer.warn(&format!("interrupted, not renewed: {}", interrupted.join(", ")));
+    }
+    failure.map_or(told.map(|()| ExitCode::Done), Err)
+}
+
+/// How each lease stood before it was renewed, by the names of the nodes; `None` where that was only
+/// imagined. What is missing was interrupted.
+async fn renew_all(
+    claims: &[Known],
+    dry_run: DryRun,
+    cluster: &Cluster,
+) -> BTreeMap<String, Result<Option<Standing>>> {
+    let outcomes = RefCell::new(BTreeMap::new());
+    let renewing = stream::iter(claims).for_each_concurrent(AT_ONCE, async |(claim, lease)| {
+        let outcome = match dry_run {
+            DryRun::Client => Ok(None),
+            _ => renew(claim, lease.clone(), cluster).await.map(Some),
+        };
+        outcomes.borrow_mut().insert(claim.at.name.clone(), outcome);
+    });
+    tokio::select! {
+        biased;
+        _ = interrupted() => {}
+        () = renewing => {}
+    }
+    outcomes.into_inner()
+}
+
+async fn renew(claim: &Claim, lease: Option<Object<Lease>>, cluster: &Cluster) -> Result<Standing> {
+    match claim.take(cluster, lease).await? {
+        Took::Yes(held, before) => {
+            let deadline = Some(Instant::now() + OUTAGE);
+            let mut renewed = [(held, before.clone())];
+            match settle_owners(slice::from_ref(claim), &mut renewed, deadline, cluster).await? {
+                Some((_, lost)) => Err(lost),
+                None => Ok(before),
+            }
+        }
+        Took::No(obstacle, lease) => {
+            let lease = lease.as_ref().map(|lease| &*lease.value);
+            Err(not_renewed(&claim.at.name, &obstacle, lease, cluster.server_time()))
+        }
+    }
+}
+
+/// As [`blocked`]; there is nothing to wait for.
+fn not_renewed(name: &str, obstacle: &Obstacle, lease: Option<&Lease>, now: ServerTime) -> Error {
+    let mut error = blocked(name, obstacle, lease, now);
+    if let Error::Held { hint, .. } = &mut error {
+        *hint = Some(format!("'kubectl lease maint status {name}' shows it"));
+    }
+    error
 }
 
 /// Whether a lease may be renewed as it was read.
@@ -128,16 +167,11 @@ fn check(target: &Target, who: &Who, admin: bool, now: ServerTime) -> Result<()>
             }
         }
         Standing::Ours { .. } => {}
-        Standing::Free => {
-            return Err(Error::NotFound {
-                message: format!("there is nothing to renew: {name} is free"),
-                hint: Some(format!("'kubectl lease maint acquire {name}' takes it")),
-            });
-        }
         standing => {
-            let mut error = blocked(name, &Obstacle::Standing(standing), lease, now);
-            if let Error::Held { hint, .. } = &mut error {
-                *hint = Some(format!("'kubectl lease maint status {name}' shows it"));
+            let is_mine = lease.is_some_and(|lease| lease.holder() == who.administrator().identity());
+            let mut error = not_renewed(name, &Obstacle::Standing(standing), lease, now);
+            if let (true, Error::Held { hint, .. }) = (is_mine, &mut error) {
+                *hint = Some("that is you: --admin renews it".into());
             }
             return Err(error);
         }

@@ -18,14 +18,14 @@ use crate::{
 };
 
 pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
-    let (who, targets) =
+    let (who, mut targets) =
         tokio::try_join!(who(&args.identity, args.admin, cluster), targets(&args.nodes, cluster))?;
     tell_remarks(cluster, printer);
     if !args.admin && args.wait.wait.is_none() {
         targets.iter().try_for_each(|target| check_administrators(target, &who, cluster))?;
     }
     let mut terms = process_terms(who, args.reason.clone(), &args.taking);
-    terms.replaces = replaces(args.yes, true, &targets, &terms, cluster)?;
+    terms.replaces = replaces(args.yes, true, &mut targets, &terms, cluster).await?;
     let seconds = i32::try_from(args.duration.as_secs()).unwrap_or(i32::MAX);
     let claims = claims(targets, &terms, seconds, &args.wait, &Writing::default())?;
     let taken = take_all(&claims, &args.wait, cluster, printer).await?;
@@ -88,10 +88,6 @@ pub async fn under(
     };
     interrupts::forget();
     if let Ok(Ended::Survived { processes, lost }) = ended {
-        let why = lost.map_or_else(
-            || format!("interrupted while {processes} could not be ended"),
-            |lost| format!("the lease was lost and {processes} could not be ended: {lost}"),
-        );
         // An administrator's that was adopted has no end.
         let admins = held.iter().find(|held| held.who.is_admin()).map(|held| &held.at.name);
         let (fate, then) = match admins {
@@ -101,10 +97,15 @@ pub async fn under(
             ),
             None => ("it will expire", String::new()),
         };
-        return Err(Error::NotEnded {
-            message: format!("{why}; the lease was not released, {fate}"),
-            hint: Some(format!("end it as the user that it runs as, or as root{then}")),
-        });
+        let message = match lost {
+            // It may be another's by now.
+            Some(lost) => format!("the lease was lost and {processes} could not be ended: {lost}"),
+            None => format!(
+                "interrupted while {processes} could not be ended; the lease was not released, {fate}"
+            ),
+        };
+        let hint = Some(format!("end it as the user that it runs as, or as root{then}"));
+        return Err(Error::NotEnded { message, hint });
     }
     release(held, cluster, printer).await;
     match ended? {
@@ -152,6 +153,15 @@ pub async fn release(held: &[Held], cluster: &Cluster, printer: &mut Printer) {
     }
 }
 
+/// A command of the same holder runs under a lease that could not be released for that.
+pub fn still_adopted(name: &str, who: &Who) -> String {
+    let admin = if who.is_admin() { " --admin" } else { "" };
+    format!(
+        "{name} is still held by {who}: another command of this holder runs under it, and puts it back when it \
+         ends ('kubectl lease maint release {name}{admin}' releases it then)"
+    )
+}
+
 /// What became of the leases, where it is not simply that they were released.
 fn tell_released(held: &[Held], outcomes: Vec<Result<Released>>, printer: &mut Printer) {
     for (held, outcome) in held.iter().zip(outcomes) {
@@ -164,6 +174,7 @@ fn tell_released(held: &[Held], outcomes: Vec<Result<Released>>, printer: &mut P
                 "{name} is not released: another process of '{}' has renewed it meanwhile",
                 held.who
             )),
+            Ok(Released::Adopted) => printer.warn(&still_adopted(name, &held.who)),
             Err(error) if held.who.is_admin() => printer.warn(&format!(
                 "{name} is not released, 'kubectl lease maint release {name} --admin --force' does it: {error}"
             )),

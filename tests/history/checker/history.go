@@ -339,12 +339,15 @@ func (h *history) of(c *invocation, lease string) ([]action, error) {
 		}
 		return []action{unclear(acquire), unclear(undo)}, nil
 	case "release":
-		switch c.Code {
-		case 0:
+		switch {
+		case c.Code == 0:
 			return []action{as(release)}, nil
-		case 4:
+		case (c.Code == 4 || c.Code == 6) && len(c.Leases) > 1:
+			// All are looked at before any is written: nothing was, and which of them is another's is not told.
+			return nil, nil
+		case c.Code == 4:
 			return []action{as(held)}, nil
-		case 6:
+		case c.Code == 6:
 			return []action{as(adminHeld)}, nil
 		}
 		// Not done where the lease is another's.

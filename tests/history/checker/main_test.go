@@ -134,6 +134,12 @@ var histories = []struct {
 		command(1, "acquire", "a", 0, 1, 0), command(2, "release", "b", 2, 3, 4), command(3, "acquire", "b", 4, 5, 0)}},
 	{"a release that failed releases nothing of another's", illegal, []line{
 		command(1, "acquire", "a", 0, 1, 0), command(2, "release", "b", 2, 3, 1), command(3, "acquire", "b", 4, 5, 0)}},
+	{"a release of several of which another is another's", legal, []line{
+		command(1, "acquire", "a", 0, 1, 0), on("y", command(2, "acquire", "b", 0, 1, 0)),
+		on("x,y", command(3, "release", "a", 2, 3, 4)), command(4, "acquire", "b", 4, 5, 4)}},
+	{"a release of several of which another is another's does nothing", illegal, []line{
+		command(1, "acquire", "a", 0, 1, 0), on("y", command(2, "acquire", "b", 0, 1, 0)),
+		on("x,y", command(3, "release", "a", 2, 3, 4)), command(4, "acquire", "b", 4, 5, 0)}},
 	{"a release of what is free", legal, []line{command(1, "release", "a", 0, 1, 0)}},
 
 	// Expiry
