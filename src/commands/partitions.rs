@@ -688,6 +688,11 @@ impl View for Watched<'_> {
         format!("{}/{}", metadata.namespace, metadata.name)
     }
 
+    /// The heartbeats are. That a list of budgets takes long does not make a silent node one that is only late.
+    fn is_timed(&self, query: &Query) -> bool {
+        query.resource == LEASES
+    }
+
     fn items(&self, sources: &[Vec<Object<Kind>>], now: ServerTime) -> Vec<Partition> {
         let [nodes, pods, ..] = sources else { return Vec::new() };
         let mut around = self.around(sources);

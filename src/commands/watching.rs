@@ -48,6 +48,12 @@ pub trait View {
     /// What to show of the objects of each source, in the order of the queries.
     fn items(&self, sources: &[Vec<Object<Self::Object>>], now: ServerTime) -> Vec<Self::Item>;
 
+    /// Whether `items` compares times of this source's objects with `now`: `now` is never further ahead of the
+    /// last word from such a source than [`PATIENCE`]. The others may be answered late.
+    fn is_timed(&self, _: &Query) -> bool {
+        true
+    }
+
     /// What is to be known beside them.
     fn remarks(&self, _: &[Vec<Object<Self::Object>>], _: &[Self::Item]) -> Vec<String> {
         Vec::new()
@@ -169,7 +175,9 @@ pub async fn run<V: View>(
                 None => Link::Up,
                 Some((since, error)) => Link::Down { since: *since, why: error.to_string() },
             };
-            let now = judged_at(cluster.server_time(), contacts.iter().filter_map(Contact::last), PATIENCE);
+            let timed = contacts.iter().zip(queries).filter(|(_, query)| view.is_timed(query));
+            let timed = timed.filter_map(|(contact, _)| contact.last());
+            let now = judged_at(cluster.server_time(), timed, PATIENCE);
             let objects: Vec<Vec<_>> =
                 sources.iter().map(|source| source.objects.values().cloned().collect()).collect();
             let items = view.items(&objects, now);

@@ -3,7 +3,10 @@
 
 use std::{
     path::Path,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -17,7 +20,7 @@ use serde_json::{Value, json};
 use crate::{
     harness::{
         User,
-        faults::{Fault, FaultProxy},
+        faults::{Fault, FaultProxy, Gate},
         random,
     },
     plugin::{Plugin, wait_for},
@@ -1307,6 +1310,34 @@ fn a_partition_is_seen_to_begin_and_end() {
     watching.until("it is late", SOON, |text| text.contains(&format!("{node}   late   no pods there")));
     write_node(&node, 1, "True");
     watching.until("it is back", SOON, |text| text.contains(&format!("{node}   heard   was late")));
+}
+
+/// Only a list of heartbeats that is not answered keeps a view from being judged as of now.
+#[test]
+fn a_list_of_budgets_that_hangs_makes_no_silent_node_late() {
+    let node = living_node();
+    let (gate, hangs) = (Gate::default(), Arc::<AtomicBool>::default());
+    let given = (gate.clone(), Arc::clone(&hangs));
+    let proxy = FaultProxy::start(shared(), move |_, path| {
+        let list = path.contains("/poddisruptionbudgets") && !path.contains("watch=true");
+        if list && given.1.load(Ordering::SeqCst) {
+            given.0.hold();
+        }
+        Fault::None
+    });
+    let selector = format!("test={node}");
+    let watching = Plugin::new(proxy.kubeconfig.clone()).start(&["partitions", "-w", "-l", &selector]);
+    watching.until_stderr("the beginning", SOON, |text| text.contains("nothing matches yet"));
+    hangs.store(true, Ordering::SeqCst);
+    wait_for("budgets to be listed again", SOON * 3, || gate.has_come(), || watching.stderr());
+    // So long that the last word on budgets is too old to judge anything by.
+    std::thread::sleep(Duration::from_secs(6));
+    write_node(&node, 43, "True");
+    let given_up =
+        json!({ "status": { "conditions": [{ "type": "Ready", "status": "Unknown" }] } }).to_string();
+    shared().kubectl(&["patch", "node", &node, "--subresource=status", "-p", &given_up]);
+    watching.until("it is silent", SOON, |text| text.contains(&format!("{node}   silent   ")));
+    gate.open();
 }
 
 /// What a kubelet writes as the time is as wrong as its clock; when it wrote, the server knows.
