@@ -97,7 +97,7 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
         return Err(Error::NotFound { message: format!("there is no node '{}'", args.node), hint: None });
     };
     let outcome = under(args, &seen, std::slice::from_ref(&held), &who.to_string(), cluster, printer).await;
-    release(std::slice::from_ref(&held), cluster, printer).await;
+    release(std::slice::from_ref(&held), true, cluster, printer).await;
     outcome
 }
 

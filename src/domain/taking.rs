@@ -183,7 +183,7 @@ impl Terms {
 
     /// What to write to take a lease that may be taken.
     pub fn record(&self, before: Option<&Lease>, seconds: i32, now: ServerTime) -> Record {
-        let seconds = if self.renews { seconds } else { self.undo(before, now).lengthened(seconds, now) };
+        let seconds = self.seconds(&self.undo(before, now), seconds, now);
         let adopted = before.filter(|lease| self.is_adopted(lease)).map(Lease::holder);
         let before = before.map(|lease| &lease.spec);
         match self.rule {
@@ -194,6 +194,11 @@ impl Terms {
             }
             Rule::Process | Rule::Observed => Record::new_term(before, &self.who, seconds, now),
         }
+    }
+
+    /// For how long to write a lease that `undo` takes back: see [`Terms::renews`].
+    pub fn seconds(&self, undo: &Undo, seconds: i32, now: ServerTime) -> i32 {
+        if self.renews { seconds } else { undo.lengthened(seconds, now) }
     }
 
     /// What takes that write back: a lease that was validly ours, or adopted, is put back as it was.

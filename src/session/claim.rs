@@ -184,6 +184,9 @@ impl Claim {
     async fn take_seen(&self, cluster: &Cluster, seen: &mut Seen, node: Option<&Metadata>) -> Result<Took> {
         let mut last = None;
         for _ in 0..ATTEMPTS {
+            // Our own count begins no later than the one that others will read: before the time that is
+            // written is looked at, for this process may be stopped in between.
+            let sent = BootInstant::now();
             // A write without an answer, done after all? If long ago, its time is made new.
             // But what is written to a lease that is being deleted is lost.
             let lasts = |lease: &&Object<Lease>| lease.value.metadata.deletion_timestamp.is_none();
@@ -195,7 +198,9 @@ impl Claim {
                     return Ok(Took::Yes(self.held(lease.clone(), write.sent), write.before));
                 }
                 Some((_, write)) => {
-                    (write.record.renewal(self.seconds, cluster.server_time()), write.before, write.undo)
+                    let now = cluster.server_time();
+                    let seconds = self.terms.seconds(&write.undo, self.seconds, now);
+                    (write.record.renewal(seconds, now), write.before, write.undo)
                 }
                 None => match self.judge(cluster, seen) {
                     Err(obstacle) => return Ok(Took::No(obstacle, seen.lease.clone())),
@@ -212,8 +217,6 @@ impl Claim {
                     }
                 },
             };
-            // Our own count begins no later than the one that others will read.
-            let sent = BootInstant::now();
             self.log.push(Write {
                 record: record.clone(),
                 over: seen.version(),
@@ -515,7 +518,7 @@ impl Claim {
                             told(&Waiting {
                                 obstacle: None,
                                 lease: seen.lease.clone(),
-                                lost: Some(error.to_string()),
+                                lost: (!matches!(error, Error::LostRace { .. })).then(|| error.to_string()),
                             });
                             sleep(error.pause(PAUSE * 5)).await;
                             // A fresh look, or the news that there still is no connection.

@@ -21,7 +21,7 @@ use crate::{
         single::{Address, Writing},
     },
     domain::{
-        holder::Who,
+        holder::{Who, is_reserved},
         lease::{Lease, Metadata},
         maintenance::{Record, Standing, adopted, expiry, is_same_term},
         taking::{Terms, Undo},
@@ -155,6 +155,8 @@ pub enum Released {
     PutBack,
     /// It was not ours any more.
     NotOurs,
+    /// It is not ours any more. Whether that is by this release, whose answer was lost, is not known.
+    Unanswered,
     /// Another process of the same holder has renewed it, and goes on holding it.
     Shared,
     /// Another process of the same holder has adopted it, and will put it back.
@@ -285,8 +287,8 @@ impl Held {
         self.let_go(cluster, writing, Undo::after_use).await
     }
 
-    /// Takes back what made the lease ours, if it is still in the term that we hold.
-    pub(super) async fn undo(&self, cluster: &Cluster, writing: &Writing) -> Result<Released> {
+    /// Takes back what made the lease ours, if it is still in the term that we hold: for one that was not used.
+    pub async fn undo(&self, cluster: &Cluster, writing: &Writing) -> Result<Released> {
         self.let_go(cluster, writing, |undo| undo).await
     }
 
@@ -313,7 +315,8 @@ impl Held {
             // A write of ours that was still on its way, such as a rename, may have begun another term.
             let is_ours = |log: &Log| log.last_in(&lease.value).is_some();
             if !is_same_term(&lease.value, &ours.value) && !self.log.as_ref().is_some_and(is_ours) {
-                return Ok(self.log.as_ref().map_or(Released::NotOurs, |log| log.left_to(&lease.value)));
+                let anothers = if unanswered.is_empty() { Released::NotOurs } else { Released::Unanswered };
+                return Ok(self.log.as_ref().map_or(anothers, |log| log.left_to(&lease.value)));
             }
             let undo = match &self.log {
                 None => Undo::Release,
@@ -382,7 +385,7 @@ impl Held {
         let mut conflicts = 0;
         while conflicts < ATTEMPTS {
             if self.is_shared() {
-                return self.look_at_shared(cluster).await;
+                return self.look(cluster).await;
             }
             let (lease, sent) = (self.lease(), BootInstant::now());
             let record = self.renewal(seconds, cluster.server_time(), sent);
@@ -416,10 +419,15 @@ impl Held {
         Err(self.given_up("renewing", failure))
     }
 
-    /// Whether a lease that another process of the same holder has renewed is still held.
-    async fn look_at_shared(&self, cluster: &Cluster) -> Result<()> {
+    /// Makes sure that it is still held, without a write: for a lease that another process of the same holder
+    /// has renewed, and for an administrator's, which needs no renewal.
+    ///
+    /// # Errors
+    /// If it is not ours any more.
+    pub async fn look(&self, cluster: &Cluster) -> Result<()> {
         let now = self.read_again(cluster).await?.ok_or_else(|| self.lost())?;
-        let is_held = expiry(&now.value.spec).is_ok_and(|until| cluster.server_time().0 <= until);
+        let is_held = is_reserved(now.value.holder())
+            || expiry(&now.value.spec).is_ok_and(|until| cluster.server_time().0 <= until);
         if !is_held || is_terminating(&now.value) || !is_same_term(&now.value, &self.lease().value) {
             return Err(self.lost());
         }

@@ -366,7 +366,7 @@ fn what_another_process_renewed_is_said_to_be_still_held() {
     thread::sleep(Duration::from_secs(1));
     proxy.answer();
     assert_eq!(given_up.wait(), 130, "{}", given_up.stderr());
-    let words = format!("{a} is still held by jane: another process renewed it");
+    let words = format!("{a} is still held by jane: another process of this holder has renewed it");
     assert!(given_up.stderr().contains(&words), "{}", given_up.stderr());
     assert_eq!(holder(&a), "jane");
 }

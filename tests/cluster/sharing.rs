@@ -323,7 +323,7 @@ fn what_another_process_was_told_is_not_released_by_giving_up() {
     given_up.signal("-TERM");
     assert_eq!(given_up.wait(), 130, "{}", given_up.stderr());
     assert_eq!(lease(&node)["spec"], told["spec"], "{}", given_up.stderr());
-    let words = format!("{node} is still held by jane: another process renewed it");
+    let words = format!("{node} is still held by jane: another process of this holder has renewed it");
     assert!(given_up.stderr().contains(&words), "{}", given_up.stderr());
     thread::sleep(Duration::from_secs(6));
     assert_eq!(lease(&node)["spec"], told["spec"], "{}", given_up.stderr());
@@ -464,21 +464,31 @@ fn what_a_failed_command_leaves_to_a_run_is_said_to_be_still_held() {
     }
 }
 
-/// A run waits for another one of the same holder, which puts back what was acquired for another reason.
+/// A run, and an acquisition, wait for another run of the same holder, which puts back what was acquired for
+/// another reason.
 #[test]
-fn a_run_does_not_wait_for_its_own_lease_that_is_held_for_another_reason() {
+fn a_command_does_not_wait_for_its_own_lease_that_is_held_for_another_reason() {
     let [node] = nodes();
     plugin().run(&["maint", "acquire", &node, "--holder", "jane", "--admin", "-r", "disk"]).expect(0);
     let until = Until::new();
-    let run = ["maint", "run", &node, "--holder", "jane", "--admin"];
-    let mut first = plugin().start(&[&run[..], &["--", "sh", "-c", &until.command()]].concat());
+    let of_jane = [node.as_str(), "--holder", "jane", "--admin"];
+    let start = |verb: &str, more: &[&str]| plugin().start(&[&["maint", verb], &of_jane[..], more].concat());
+    let mut first = start("run", &["--", "sh", "-c", &until.command()]);
     wait_for("it runs", SOON, || holder(&node).starts_with("kubeadm:jane#"), || first.stderr());
-    let mut second = plugin().start(&[&run[..], &["-r", "reboot", "--wait", "--", "true"]].concat());
-    second.until_stderr("it waits", SOON, |text| text.contains("waiting for"));
+    let mut waiting = [
+        start("run", &["-r", "reboot", "--wait", "--", "true"]),
+        start("acquire", &["-r", "reboot", "--wait"]),
+    ];
+    for waiting in &waiting {
+        waiting.until_stderr("it waits", SOON, |text| text.contains("waiting for"));
+    }
     until.end();
     assert_eq!(first.wait(), 0, "{}", first.stderr());
-    assert_eq!(second.wait(), 6, "{}", second.stderr());
-    assert!(second.stderr().contains("disk"), "{}", second.stderr());
+    for refused in &mut waiting {
+        let ended = || refused.stderr().contains("disk");
+        wait_for("it is refused", SOON, ended, || refused.stderr());
+        assert_eq!(refused.wait(), 6, "{}", refused.stderr());
+    }
     assert_eq!(holder(&node), "kubeadm:jane");
     plugin().run(&["maint", "release", &node, "--holder", "jane", "--admin"]).expect(0);
 }
@@ -527,11 +537,99 @@ fn a_malformed_lease_that_was_taken_in_vain_is_put_back_as_it_was() {
         }
         assert_eq!(after["spec"]["leaseTransitions"], 5, "it changed hands twice");
         assert_eq!(after["metadata"]["annotations"], before["metadata"]["annotations"]);
+        // A command that cannot be run has used nothing.
+        let run = ["maint", "run", &one, "--holder", "jane", "--take-malformed", "--"];
+        plugin().run(&[&run[..], &["/no/such/command"]].concat()).expect(127);
+        for field in ["holderIdentity", "acquireTime", "renewTime", "leaseDurationSeconds"] {
+            assert_eq!(lease(&one)["spec"][field], before["spec"][field], "{field}");
+        }
         // What was not in vain is released.
-        let run = ["maint", "run", &one, "--holder", "jane", "--take-malformed", "--", "true"];
-        plugin().run(&run).expect(0);
+        plugin().run(&[&run[..], &["true"]].concat()).expect(0);
         assert_eq!(holder(&one), "");
     }
+}
+
+/// The answer comes so late that the time has to be made new: not for less than another process was told.
+#[test]
+fn what_is_held_already_is_not_shortened_after_a_lost_answer() {
+    let [node] = nodes();
+    plugin().run(&["maint", "acquire", &node, "--holder", "jane", "-d", "30m"]).expect(0);
+    let (asked, writes) = (node.clone(), AtomicUsize::new(0));
+    let proxy = FaultProxy::start(shared(), move |method, path| {
+        let first = is_patch_of(&asked, method, path) && writes.fetch_add(1, Ordering::SeqCst) == 0;
+        if first { Fault::HangAfter } else { Fault::None }
+    });
+    let acquire = ["maint", "acquire", &node, "--holder", "jane", "-d", "6s", "--request-timeout", "4s"];
+    let told = Plugin::new(&proxy.kubeconfig).run(&acquire).expect(0);
+    assert!(told.stdout.contains("renewed, it was yours already"), "{told:?}");
+    let seconds = lease(&node)["spec"]["leaseDurationSeconds"].as_i64().unwrap();
+    assert!(seconds > 1700, "{seconds} seconds: {told:?}");
+}
+
+/// A lease without an end is looked at once more too before it is told.
+#[test]
+fn an_administrators_lease_that_was_released_meanwhile_is_not_told_as_acquired() {
+    let [node] = nodes();
+    let (proxy, gate) = slow_to_settle(&node, |_, _| Fault::None);
+    let args = ["maint", "acquire", &node, "--holder", "jane", "--admin"];
+    let mut acquiring = Plugin::new(&proxy.kubeconfig).start(&args);
+    wait_for(
+        "it is held",
+        SOON,
+        || gate.came() > 0 && holder(&node) == "kubeadm:jane",
+        || acquiring.stderr(),
+    );
+    plugin().run(&["maint", "release", &node, "--holder", "jane", "--admin"]).expect(0);
+    plugin().run(&["maint", "acquire", &node, "--holder", "john"]).expect(0);
+    thread::sleep(Duration::from_secs(2));
+    gate.open();
+    assert_eq!(acquiring.wait(), 5, "{}", acquiring.stderr());
+    assert_eq!((acquiring.stdout().as_str(), holder(&node).as_str()), ("", "john"));
+}
+
+/// Somebody waits, and takes the lease before the release is looked at again.
+#[test]
+fn a_release_whose_answer_is_lost_is_not_said_to_have_released_nothing() {
+    let [node] = nodes();
+    plugin().run(&["maint", "acquire", &node, "--holder", "jane"]).expect(0);
+    let mut next = plugin().start(&["maint", "acquire", &node, "--holder", "john", "--wait"]);
+    next.until_stderr("it waits", SOON, |text| text.contains("waiting for"));
+    let (asked, taken) = (node.clone(), Gate::default());
+    let looks = taken.clone();
+    let patched = AtomicBool::new(false);
+    let proxy = FaultProxy::start(shared(), move |method, path| {
+        if is_patch_of(&asked, method, path) {
+            patched.store(true, Ordering::SeqCst);
+            return Fault::CutAfter;
+        }
+        if patched.load(Ordering::SeqCst) {
+            looks.hold();
+        }
+        Fault::None
+    });
+    let mut release = Plugin::new(&proxy.kubeconfig).start(&["maint", "release", &node, "--holder", "jane"]);
+    assert_eq!(next.wait(), 0, "{}", next.stderr());
+    taken.open();
+    assert_eq!(release.wait(), 5, "{}", release.stderr());
+    let said = release.stderr();
+    assert!(said.contains(&format!("{node} is not yours any more: the answer")), "{said}");
+    assert_eq!(holder(&node), "john");
+}
+
+/// It was ours when the command began to wait for another, and anyone's when it was taken.
+#[test]
+fn what_ran_out_during_a_wait_is_not_said_to_have_been_renewed() {
+    let [one, two] = nodes();
+    plugin().run(&["maint", "acquire", &two, "--holder", "john"]).expect(0);
+    plugin().run(&["maint", "acquire", &one, "--holder", "jane", "-d", "3s"]).expect(0);
+    let mut acquiring = plugin().start(&["maint", "acquire", &one, &two, "--holder", "jane", "--wait"]);
+    acquiring.until_stderr("it waits", SOON, |text| text.contains("waiting for"));
+    // A duration, and the 3 seconds of the proposal.
+    thread::sleep(Duration::from_secs(7));
+    plugin().run(&["maint", "release", &two, "--holder", "john"]).expect(0);
+    assert_eq!(acquiring.wait(), 0, "{}", acquiring.stderr());
+    let told = acquiring.stdout();
+    assert!(told.starts_with(&format!("{one} acquired again, your time had run out")), "{told}");
 }
 
 /// stdout cannot be written: no one would know of the leases.

@@ -73,31 +73,26 @@ pub async fn run(args: &Acquire, cluster: &Cluster, printer: &mut Printer) -> Re
     if args.write.dry_run == DryRun::Client {
         return imagine(&claims, cluster, printer);
     }
-    let began = cluster.server_time();
     let taken = take_all(&claims, &args.wait, cluster, printer).await?;
-    let told = tell(args, &taken, began, cluster, printer);
+    let told = tell(args, &taken, cluster, printer);
     // What cannot be told is not kept; a reader that went away (`… | head`) has what it wanted.
     if told.as_ref().is_err_and(|error| !error.is_silent()) && args.write.dry_run == DryRun::None {
         let held: Vec<Held> = taken.into_iter().map(|(held, _)| held).collect();
-        release(&held, cluster, printer).await;
+        release(&held, false, cluster, printer).await;
     }
     told.map(|()| ExitCode::Done)
 }
 
 /// What was acquired.
-fn tell(
-    args: &Acquire,
-    taken: &[(Held, Standing)],
-    began: ServerTime,
-    cluster: &Cluster,
-    printer: &mut Printer,
-) -> Result<()> {
+fn tell(args: &Acquire, taken: &[(Held, Standing)], cluster: &Cluster, printer: &mut Printer) -> Result<()> {
     let seconds = unrenewed_seconds(args.duration, args.admin)?;
     let note = dry_run_note(&args.write);
     for (held, before) in taken {
         let name = &held.at.name;
         let how = match before {
-            Standing::Ours { .. } if before.is_valid(began) => "renewed, it was yours already".to_owned(),
+            Standing::Ours { .. } if before.is_valid(written(held, cluster)) => {
+                "renewed, it was yours already".to_owned()
+            }
             Standing::Ours { .. } => "acquired again, your time had run out".to_owned(),
             Standing::Expired { holder, .. } if held.who.is(holder) => {
                 "acquired again, your time had run out".to_owned()
@@ -113,6 +108,11 @@ fn tell(
         printer.done(&format!("{name} {how}, held by {} {until}{note}", held.who))?;
     }
     Ok(())
+}
+
+/// When a lease that was just taken was last written: only then was it seen how it stood before.
+fn written(held: &Held, cluster: &Cluster) -> ServerTime {
+    held.lease().value.renewed().map_or_else(|| cluster.server_time(), ServerTime)
 }
 
 /// For how long a lease is held that was just taken for so many seconds: one that was held already is not
@@ -594,11 +594,18 @@ async fn renew_old(
             Schedule::new(Duration::from_secs(u64::try_from(claim.seconds).unwrap_or(1))).renew
         };
         let is_due = held.is_shared() || (held.sent() + fresh).has_passed();
-        !held.who.is_admin() && !claim.writing.dry_run && is_due
+        !claim.writing.dry_run && is_due
     };
     let mut renewals = stream::iter(own.iter().zip(taken).filter(due))
         .map(async |(claim, (held, _))| {
-            let renewal = held.renew(cluster, claim.seconds);
+            let renewal = async {
+                // A command's has no end, but may have been released meanwhile.
+                if held.who.is_admin() && claim.terms.rule == Rule::Command {
+                    held.look(cluster).await
+                } else {
+                    held.renew(cluster, claim.seconds).await
+                }
+            };
             match deadline {
                 Some(_) => within(UNDO, renewal).await,
                 None => renewal.await,
@@ -702,6 +709,9 @@ pub async fn take_by<T>(
 
 /// Releases, or puts back, what these claims have written last. Ctrl-C leaves the rest.
 pub async fn undo(claims: &[Claim], cluster: &Cluster, printer: &mut Printer) {
+    if claims.is_empty() {
+        return;
+    }
     let deadline = Instant::now() + for_all(claims.len());
     let left = || deadline.saturating_duration_since(Instant::now());
     let undone = stream::iter(claims)
@@ -753,10 +763,12 @@ fn tell_left(claim: &Claim, released: Released, printer: &mut Printer) {
     let who = claim.terms.adopts.as_ref().unwrap_or(&claim.terms.who);
     match released {
         Released::Shared => {
-            printer.warn(&format!("{name} is still held by {who}: another process renewed it"));
+            printer.warn(&format!(
+                "{name} is still held by {who}: another process of this holder has renewed it, or adopted it and put it back"
+            ));
         }
         Released::Adopted => printer.warn(&still_adopted(name, who)),
-        Released::Yes | Released::PutBack | Released::NotOurs => {}
+        Released::Yes | Released::PutBack | Released::NotOurs | Released::Unanswered => {}
     }
 }
 
@@ -777,9 +789,7 @@ pub async fn wait_for(
         let lease = lease.as_ref().map(|lease| &*lease.value);
         let now = cluster.server_time();
         // One's own lease is not waited for, also where it was put back for another reason meanwhile.
-        if let Some(obstacle @ Obstacle::OtherReason { .. }) = obstacle
-            && claim.terms.rule == Rule::Process
-        {
+        if let Some(obstacle @ Obstacle::OtherReason { .. }) = obstacle {
             let _ = refuse.try_send(blocked(&name, obstacle, lease, now));
         }
         let news = match (lost, obstacle) {

@@ -48,11 +48,21 @@ pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Re
             let name = target.node.name;
             let at = Address::new(maintenance::NAMESPACE, &name);
             let held = Held::found(at, whose, lease);
-            let released = args.write.dry_run == DryRun::Client
-                || within(RELEASE, held.release(cluster, &writing)).await? == Released::Yes;
-            released.then_some(name.clone()).ok_or_else(|| Error::LostRace {
-                message: format!("{name} changed hands between the look and the write; nothing was released"),
-            })
+            let released = match args.write.dry_run {
+                DryRun::Client => Released::Yes,
+                _ => within(RELEASE, held.release(cluster, &writing)).await?,
+            };
+            match released {
+                Released::Yes => Ok(name),
+                Released::Unanswered => Err(Error::LostRace {
+                    message: format!(
+                        "{name} is not yours any more: the answer to its release was lost, and it has changed hands since"
+                    ),
+                }),
+                _ => Err(Error::LostRace {
+                    message: format!("{name} changed hands between the look and the write; nothing was released"),
+                }),
+            }
         })
         .buffered(AT_ONCE);
     // One that cannot be released is no reason to keep the others.

@@ -107,7 +107,9 @@ pub async fn under(
         let hint = Some(format!("end it as the user that it runs as, or as root{then}"));
         return Err(Error::NotEnded { message, hint });
     }
-    release(held, cluster, printer).await;
+    // What was taken in vain is put back as it was.
+    let used = !matches!(ended, Ok(Ended::NotStarted(..)) | Err(Error::Interrupted));
+    release(held, used, cluster, printer).await;
     match ended? {
         Ended::Code(code) => Ok(ExitCode::Child(code)),
         Ended::Interrupted(signal) => Ok(ExitCode::Killed(signal)),
@@ -125,12 +127,13 @@ pub async fn under(
     }
 }
 
-/// Lets the leases go, or gives them back. An interrupt leaves it a moment, and no more.
-pub async fn release(held: &[Held], cluster: &Cluster, printer: &mut Printer) {
+/// Lets the leases go, or gives them back, which depends on whether they were used. An interrupt leaves it a moment, and no more.
+pub async fn release(held: &[Held], used: bool, cluster: &Cluster, printer: &mut Printer) {
     let writing = Writing::default();
-    let released = async {
-        Ok(futures::future::join_all(held.iter().map(|held| held.release(cluster, &writing))).await)
+    let let_go = async |held: &Held| {
+        if used { held.release(cluster, &writing).await } else { held.undo(cluster, &writing).await }
     };
+    let released = async { Ok(futures::future::join_all(held.iter().map(let_go)).await) };
     let mut released = std::pin::pin!(within(RELEASE, released));
     let outcomes = tokio::select! {
         outcomes = &mut released => outcomes,
@@ -168,7 +171,7 @@ fn tell_released(held: &[Held], outcomes: Vec<Result<Released>>, printer: &mut P
         let name = &held.at.name;
         match outcome {
             // Who has it then was the reason for the end of the command, or comes after it.
-            Ok(Released::Yes | Released::NotOurs) => {}
+            Ok(Released::Yes | Released::NotOurs | Released::Unanswered) => {}
             Ok(Released::PutBack) => printer.note(&format!("{name} is held as before the command")),
             Ok(Released::Shared) => printer.warn(&format!(
                 "{name} is not released: another process of '{}' has renewed it meanwhile",
