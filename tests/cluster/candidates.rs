@@ -499,6 +499,7 @@ fn a_priority_for_a_time_is_cleared_when_it_is_over() {
     std::thread::sleep(Duration::from_millis(2100));
     let listed = plugin.run(&["candidates", "-n", namespace]).expect(0).says("should have been cleared");
     assert!(listed.stdout.contains("9 pinned, overdue"), "{listed:?}");
+    crate::elections::warned_by_doctor(&plugin, namespace, "the priority of one_1 should have been cleared");
     let cleared =
         plugin.run(&["candidates", "clear-priority", "--expired", "-n", namespace, "--yes"]).expect(0);
     assert_eq!(cleared.stdout, "one_1 priority cleared\n");

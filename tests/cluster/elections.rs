@@ -10,6 +10,7 @@ use crate::{
     harness::{
         ControlPlane,
         components::{Entrant, announce},
+        faults::{Fault, FaultProxy},
         players::{Mode, Player, World},
     },
     plugin::{Plugin, wait_for},
@@ -42,6 +43,14 @@ fn wrongs(explained: &Value) -> String {
     let all = explained["wrong"].as_array().unwrap();
     let line = |wrong: &Value| format!("{} | {}\n", wrong["message"].as_str().unwrap(), wrong["hint"]);
     all.iter().map(line).collect::<Vec<_>>().concat()
+}
+
+/// Elections outside of kube-system are no failure of the cluster.
+pub fn warned_by_doctor(plugin: &Plugin, namespace: &str, words: &str) {
+    let report = json_of(&plugin.run(&["doctor", "-n", namespace, "-o", "json"]).expect(0));
+    let all = report["items"].as_array().unwrap();
+    let warned = |it: &Value| it["level"] == "warn" && it["message"].as_str().unwrap().contains(words);
+    assert!(all.iter().any(|it| it["check"] == "elections" && warned(it)), "{words}: {report:#}");
 }
 
 /// A leader that was asked to step down does not renew. If it were the best again before another is elected,
@@ -129,6 +138,123 @@ fn a_priority_is_not_taken_back_in_the_middle_of_a_handover() {
     assert_eq!(clearing.wait(), 0, "{}", clearing.stderr());
     let leads = || world.renewing("left").is_some();
     wait_for("there is a leader", HANDOVER, leads, || format!("{:?}", world.lease("left")));
+}
+
+/// Components that exit when they are asked to step down: there is nothing left to prefer when the handover is
+/// over.
+#[test]
+fn a_leader_that_has_stepped_down_and_exited_gets_no_priority() {
+    let plane = shared();
+    let namespace = namespace(plane);
+    let world = World::start(plane, &namespace);
+    let plugin = admin(plane);
+    line_up(&world, "exits", &["a", "b"], Mode::Restarts(Duration::from_secs(3)));
+    until_leads(&world, "exits", "a", SOON);
+    let old = world.name("exits", "a");
+    let set = |host: &str, value: &str, more: &[&str]| {
+        let args = ["candidates", "set-priority", host, value, "-n", &namespace, "--yes"];
+        plugin.run(&[&args[..], more].concat())
+    };
+    set("b", "9", &[]).expect(0);
+    let asked = || world.lease("exits").is_some_and(|lease| lease.spec.preferred_holder.is_some());
+    wait_for("a is asked to step down", SOON, asked, || format!("{:?}", world.lease("exits")));
+    let set = set("a", "20", &["--wait"]).expect(3);
+    assert!(set.stderr.contains("when that is over"), "{set:?}");
+    assert!(set.stderr.contains(&format!("{old} has ended")), "{set:?}");
+    assert!(set.stderr.contains(&format!("set-priority a 20 -n {namespace}'")), "{set:?}");
+    assert_eq!(with_priority(&plugin, &namespace), [world.name("exits", "b")]);
+}
+
+/// Asks the leader to step down as the controller does when it has decided just before a write.
+fn ask_to_step_down(plane: &ControlPlane, namespace: &str, lease: &str, preferred: &str) {
+    let patch = json!({ "spec": { "preferredHolder": preferred } }).to_string();
+    plane.kubectl(&["patch", "lease", lease, "-n", namespace, "--type=merge", "-p", &patch]);
+}
+
+/// The controller has pinged, and decides for b in the moment in which its priority is set: the leader is better.
+#[test]
+fn a_priority_that_is_set_in_the_middle_of_a_decision_leaves_a_leader() {
+    let plane = shared();
+    let namespace = namespace(plane);
+    let world = World::start(plane, &namespace);
+    let plugin = admin(plane);
+    line_up(&world, "lowered", &["a", "b"], Mode::Stays);
+    until_leads(&world, "lowered", "a", SOON);
+    let (a, b) = (world.name("lowered", "a"), world.name("lowered", "b"));
+    let set = |host: &str, value: &str| {
+        let args = ["candidates", "set-priority", host, value, "-n", &namespace, "--yes"];
+        plugin.start(&args)
+    };
+    assert_eq!(set("a", "5").wait(), 0);
+    assert_eq!(set("b", "4").wait(), 0);
+    ping(plane, &namespace, &a);
+    let mut lowered = set("b", "3");
+    let is_lower = || items(&plugin, &["-n", &namespace]).iter().any(|it| it["priority"] == 3);
+    wait_for("b has 3", SOON, is_lower, || lowered.stderr());
+    ask_to_step_down(plane, &namespace, "lowered", &b);
+    assert_eq!(lowered.wait(), 0, "{}", lowered.stderr());
+    let words = lowered.stderr();
+    assert!(!words.contains(&format!("{b} was asked to step down")), "{words}");
+    let is_asked = || world.lease("lowered").is_some_and(|lease| lease.spec.preferred_holder.is_some());
+    let leads = || !is_asked() && world.renewing("lowered").is_some();
+    wait_for("there is a leader", HANDOVER, leads, || format!("{words}\n{:?}", world.lease("lowered")));
+}
+
+/// Pings a candidate as the controller does before it decides.
+fn ping(plane: &ControlPlane, namespace: &str, name: &str) {
+    let ping = json!({ "spec": { "pingTime": format!("{:.6}", jiff::Timestamp::now()) } }).to_string();
+    plane.kubectl(&["patch", "leasecandidate", name, "-n", namespace, "--type=merge", "-p", &ping]);
+}
+
+/// A kube-apiserver that has just started refuses for a moment; a role that lacks the right does for good.
+#[test]
+fn an_election_that_may_not_be_repaired_is_no_success() {
+    let plane = shared();
+    let namespace = namespace(plane);
+    let world = World::start(plane, &namespace);
+    let plugin = admin(plane);
+    let leases = ["moment", "forever"];
+    std::thread::scope(|scope| {
+        for lease in leases {
+            let world = &world;
+            scope.spawn(move || {
+                line_up(world, lease, &[&format!("a-{lease}"), &format!("b-{lease}")], Mode::Stays);
+            });
+        }
+    });
+    for lease in leases {
+        until_leads(&world, lease, &format!("a-{lease}"), SOON);
+        for (host, value) in [("a", "9"), ("b", "3")] {
+            let host = format!("{host}-{lease}");
+            plugin.run(&["candidates", "set-priority", &host, value, "-n", &namespace, "--yes"]).expect(0);
+        }
+    }
+    let first = std::sync::Mutex::new(None::<Instant>);
+    let proxy = FaultProxy::start(plane, move |method, path| {
+        let moment = || first.lock().unwrap().get_or_insert_with(Instant::now).elapsed().as_secs() < 3;
+        let refused = method != "GET"
+            && (path.contains("/leases/forever") || path.contains("/leases/moment") && moment());
+        if refused { Fault::Refuse(403) } else { Fault::None }
+    });
+    let refused = Plugin::new(&proxy.kubeconfig);
+    let mut clearing: Vec<_> = leases
+        .iter()
+        .map(|lease| {
+            let (a, b) = (world.name(lease, &format!("a-{lease}")), world.name(lease, &format!("b-{lease}")));
+            ping(plane, &namespace, &a);
+            let clearing = refused.start(&["candidates", "clear-priority", &b, "-n", &namespace, "--yes"]);
+            clearing.until("it is cleared", SOON, |text| text.contains("priority cleared\n"));
+            ask_to_step_down(plane, &namespace, lease, &b);
+            clearing
+        })
+        .collect();
+    assert_eq!(clearing[0].wait(), 0, "{}", clearing[0].stderr());
+    assert!(clearing[0].stderr().contains("got an empty holder"), "{}", clearing[0].stderr());
+    until_leads(&world, "moment", "a-moment", SOON);
+    assert_eq!(clearing[1].wait(), 7, "{}", clearing[1].stderr());
+    let words = clearing[1].stderr();
+    assert!(words.contains("candidates repair forever -n"), "{words}");
+    assert_eq!(world.renewing("forever"), None);
 }
 
 /// As a lease is left when a priority is cleared with kubectl in the middle of a handover.
@@ -363,8 +489,11 @@ fn those_equal_to_the_leader_follow_it_and_only_several_are_a_tie() {
         let explained = explain(&plugin, &namespace, &lease);
         let preferable = if explained["preferredHolder"].is_null() { &names[..1] } else { &names[1..] };
         let told = wrongs(&explained);
-        let set = |name: &String| format!("'kubectl lease candidates set-priority {name} 1' decides");
+        let set = |name: &String| {
+            format!("'kubectl lease candidates set-priority {name} 1 -n {namespace}' decides")
+        };
         assert!(preferable.iter().any(|name| told.contains(&set(name))), "{explained:#}");
+        warned_by_doctor(&plugin, &namespace, &format!("{} are equal in everything", names.join(" and ")));
     }
     // A priority is all that holds the lead here: without it the lead may move.
     let (lease, names) = created_at_once(plane, &namespace, "pinned", 2);
@@ -419,6 +548,13 @@ fn candidates_that_were_left_behind_are_named_and_pruned() {
     assert!(told.contains("cp-1_old and cp-8_old do not answer: the controller pings all"), "{told}");
     assert!(told.contains("cp-1_old does not answer any more, and still has a priority"), "{told}");
     assert!(told.contains(&format!("candidates prune storm -n {namespace}'")), "{told}");
+    for words in [
+        "storm: cp-1_old and cp-8_old do not answer: the controller pings all",
+        "storm: cp-1_old does not answer any more, and still has a priority",
+        "calm: cp-9_old does not answer: the controller pings all",
+    ] {
+        warned_by_doctor(&plugin, &namespace, words);
+    }
     let told = wrongs(&explain(&plugin, &namespace, "calm"));
     assert!(told.contains("cp-9_old does not answer: the controller pings all"), "{told}");
     let pinged = || field(plane, &namespace, "leasecandidate", &leader, "{.spec.pingTime}");

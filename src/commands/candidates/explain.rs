@@ -15,6 +15,7 @@ use crate::{
         election::{Absence, Entry, Leader, Outlook, Rule, Strategy, Wrong},
         forecast::Forecast,
         priority::{self, How, Priority},
+        rights::pasted,
         safer::with_flags,
         time::ServerTime,
     },
@@ -161,7 +162,7 @@ fn explanation(
 
     lines.extend([String::new(), decision(outlook, &taking_part)]);
     lines.extend(follows(election, outlook));
-    lines.extend(change(outlook, &taking_part));
+    lines.extend(change(election.namespace, outlook, &taking_part));
 
     let mut wrongs: Vec<_> = outlook
         .wrongs
@@ -321,14 +322,17 @@ fn follows(election: &Election<'_>, outlook: &Outlook<'_>) -> Option<String> {
 }
 
 /// How to have it otherwise.
-fn change(outlook: &Outlook<'_>, taking_part: &[&Entry<'_>]) -> Option<String> {
+fn change(namespace: &str, outlook: &Outlook<'_>, taking_part: &[&Entry<'_>]) -> Option<String> {
     let [first, second, ..] = taking_part else { return None };
     if outlook.strategy != Strategy::Oldest || outlook.is_uncoordinated {
         return None;
     }
     let priority = Priority::of(first.candidate);
     let higher = priority.map_or(Some(1), |priority| priority.value.checked_add(1))?;
-    let set = format!("'kubectl lease candidates set-priority {} {higher}'", second.candidate.name());
+    let set = format!(
+        "'kubectl lease candidates set-priority {} {higher} -n {namespace}'",
+        pasted(second.candidate.name(), "CANDIDATE")
+    );
     // Preferring a holder that does not renew any more would leave nobody to elect.
     if second.leads && (outlook.leader.valid().is_none() || outlook.preferred.is_some()) {
         return None;
@@ -342,8 +346,8 @@ fn change(outlook: &Outlook<'_>, taking_part: &[&Entry<'_>]) -> Option<String> {
     }
     Some(match priority {
         Some(_) => format!(
-            "To change it: {set}, or 'kubectl lease candidates clear-priority {}'.",
-            first.candidate.name()
+            "To change it: {set}, or 'kubectl lease candidates clear-priority {} -n {namespace}'.",
+            pasted(first.candidate.name(), "CANDIDATE")
         ),
         None => format!("To change it: {set}."),
     })

@@ -48,3 +48,32 @@ fn level(wrong: &Wrong, namespace: &str) -> Option<Level> {
         | Wrong::DeadPriority(_) => Some(Level::Warn),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_component_of_the_control_plane_without_a_leader_is_a_failure() {
+        let (name, names) = (|| "a_1".to_owned(), || vec!["a_1".to_owned(), "b_2".to_owned()]);
+        let (warn, fail) = (Some(Level::Warn), Some(Level::Fail));
+        for (wrong, kube_system, elsewhere) in [
+            (Wrong::Stuck { holder: name(), preferred: None, since: None }, fail, warn),
+            (Wrong::NobodyElected { since: None }, fail, warn),
+            (Wrong::Conflict([(name(), name()), (name(), name())]), fail, warn),
+            (Wrong::NullHolder { foreign: false }, fail, warn),
+            (Wrong::NullHolder { foreign: true }, warn, warn),
+            (Wrong::Blocked { candidates: names(), until: None }, warn, warn),
+            (Wrong::PingStorm { candidates: names(), until: None }, warn, warn),
+            (Wrong::Tie(names()), warn, warn),
+            (Wrong::LeaderNoCandidate { leader: name(), coordinated: true }, warn, warn),
+            (Wrong::Overdue(name()), warn, warn),
+            (Wrong::DeadPriority(names()), warn, warn),
+            (Wrong::Foreign(name()), None, None),
+            (Wrong::StalePreferred(name()), None, None),
+        ] {
+            assert_eq!(level(&wrong, "kube-system"), kube_system, "{wrong:?}");
+            assert_eq!(level(&wrong, "shop"), elsewhere, "{wrong:?}");
+        }
+    }
+}

@@ -33,6 +33,7 @@ use crate::{
         duration::age,
         election::{self, Outlook},
         lease::{Lease, Metadata, host},
+        safer::with_flags,
         time::ServerTime,
     },
     error::{Error, Result},
@@ -228,9 +229,15 @@ pub async fn check_namespace(namespace: Option<&str>, cluster: &Cluster) -> Resu
 }
 
 /// Shows what will happen, and asks; elsewhere than on a terminal `--yes` is needed.
-fn agree(words: &[String], yes: bool, dry_run: DryRun, printer: &mut Printer) -> Result<()> {
+fn agree(
+    words: &[String],
+    yes: bool,
+    dry_run: DryRun,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<()> {
     for line in words {
-        printer.note(line);
+        printer.note(&with_flags(line, cluster.flags()));
     }
     if yes || dry_run != DryRun::None {
         return Ok(());

@@ -12,6 +12,7 @@ use crate::{
         election::Outlook,
         forecast::{Doubt, Forecast, Strands},
         lease::Lease,
+        rights::pasted,
         time::ServerTime,
     },
     error::{Error, Result},
@@ -22,6 +23,7 @@ use crate::{
 const RESTART: Duration = Duration::from_secs(10);
 
 /// How an election will stand once something is changed.
+#[derive(Clone)]
 pub struct Plan {
     pub at: Address,
     pub called: String,
@@ -71,6 +73,15 @@ impl Plan {
         self.strands == Some(Strands::AboutToBe) || (self.was_open && self.forecast == Forecast::Stays)
     }
 
+    /// Whether the leader keeps a lease that it renews, as long as nobody asks it to step down: only then can the
+    /// change leave the lease without a leader.
+    pub fn keeps_the_leader(&self) -> bool {
+        matches!(
+            self.forecast,
+            Forecast::Stays | Forecast::Open(Doubt::Tie | Doubt::JustEnded | Doubt::NoCandidate, _)
+        )
+    }
+
     /// What follows, in words; `again` where it is a second failover.
     pub fn words(&self, again: bool) -> Vec<String> {
         let Self { called, .. } = self;
@@ -88,7 +99,8 @@ impl Plan {
             Forecast::Open(doubt, names) => vec![open(*doubt, names, from, called)],
             Forecast::Stuck => vec![format!(
                 "{called} has no leader, and no candidate is elected: 'kubectl lease candidates repair {} -n {}' repairs it.",
-                self.at.name, self.at.namespace
+                pasted(&self.at.name, "LEASE"),
+                self.at.namespace
             )],
             Forecast::Nothing => vec![format!("No candidate is elected for {called}.")],
         }
@@ -133,8 +145,16 @@ pub fn either(names: &[String]) -> String {
     names.join(" or ")
 }
 
-/// Waits until a change leaves nobody without a leader: until the handover is over that it would take back.
-/// Whether there was anything to wait for. An election is many objects, so it is looked at each second. A
+/// An election that a change does not leave without a leader.
+pub struct Settled {
+    /// Whether there was a handover to wait for.
+    pub waited: bool,
+    /// How it stood at the last look; `None` where there is no such election any more.
+    pub plan: Option<Plan>,
+}
+
+/// Waits until a change leaves nobody without a leader: until the handover is over that it would take back. An
+/// election is many objects, so it is looked at each second. A
 /// handover that is only about to begin is waited for where `early` says so. It may take as long as the lease
 /// lasts, and `within` on top. An outage is waited for as long as a kube-apiserver takes to restart.
 pub async fn settle(
@@ -144,13 +164,13 @@ pub async fn settle(
     early: bool,
     within: Duration,
     mut wait: impl FnMut(&Plan),
-) -> Result<bool> {
+) -> Result<Settled> {
     let began = Instant::now();
     let mut waited = false;
     let mut lost: Option<Instant> = None;
     let mut refusal = Refusal::default();
     loop {
-        let plan = match in_the_way(cluster, at, change, early).await {
+        let (plan, in_the_way) = match look(cluster, at, change, early).await {
             Err(error) if error.is_unclear() && lost.get_or_insert_with(Instant::now).elapsed() < RESTART => {
                 sleep(error.pause(Duration::from_secs(1))).await;
                 continue;
@@ -159,10 +179,13 @@ pub async fn settle(
                 sleep(Duration::from_secs(1)).await;
                 continue;
             }
-            plan => plan?,
+            looked => looked?,
         };
         lost = None;
-        let Some(plan) = plan else { return Ok(waited) };
+        let plan = match plan {
+            Some(plan) if in_the_way => plan,
+            plan => return Ok(Settled { waited, plan }),
+        };
         let limit = within.saturating_add(plan.duration);
         if began.elapsed() >= limit {
             return Err(Error::TimedOut {
@@ -179,27 +202,27 @@ pub async fn settle(
     }
 }
 
-/// How the election stands, where a change would strand it.
-async fn in_the_way(
+/// How the election stands, and whether a change would strand it.
+async fn look(
     cluster: &Cluster,
     at: &Address,
     change: Change<'_>,
     early: bool,
-) -> Result<Option<Plan>> {
+) -> Result<(Option<Plan>, bool)> {
     let namespace = Some(at.namespace.as_str());
-    let Some(found) = cluster.elections(namespace).await? else { return Ok(None) };
+    let Some(found) = cluster.elections(namespace).await? else { return Ok((None, false)) };
     let all = elections(&found.parts);
     let election = all.iter().find(|election| election.name == at.name);
     let plan = election.map(|election| Plan::new(election, change, cluster.server_time()));
-    match plan {
-        Some(plan) if plan.strands == Some(Strands::Asked) => Ok(Some(plan)),
-        Some(plan) if plan.strands == Some(Strands::AboutToBe) && early => {
-            // Nothing is about to happen where nobody elects.
-            let controller = Controller::find(&found.parts, namespace, cluster).await?;
-            Ok(controller.wrong().is_none().then_some(plan))
+    let in_the_way = match plan.as_ref().and_then(|plan| plan.strands) {
+        Some(Strands::Asked) => true,
+        // Nothing is about to happen where nobody elects.
+        Some(Strands::AboutToBe) if early => {
+            Controller::find(&found.parts, namespace, cluster).await?.wrong().is_none()
         }
-        _ => Ok(None),
-    }
+        _ => false,
+    };
+    Ok((plan, in_the_way))
 }
 
 /// Whether a lease has no leader, or soon none, unless the process of its holder ends.

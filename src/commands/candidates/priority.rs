@@ -12,7 +12,7 @@ use super::{
     Controller, Election, agree, elections, gather,
     obstacles::{obstacles, pass},
     plan::{Change, Plan, either, is_stranded, open, settle},
-    rescue::{DECIDED_WITHIN, rescue_all},
+    rescue::{DECIDED_WITHIN, rescue, rescue_all},
     skew,
 };
 use crate::{
@@ -31,6 +31,7 @@ use crate::{
         lease::short,
         priority::{self, How, Priority},
         remains::{SILENT_FOR, is_superseded},
+        rights::pasted,
         safer::with_flags,
         time::ServerTime,
     },
@@ -103,7 +104,7 @@ pub async fn set(
         let candidate = answered.unwrap_or_else(|| candidate.clone());
         targets.push(target(args, election, candidate, resource, cluster).await?);
     }
-    agree(&words(args, &targets), args.yes, args.write.dry_run, printer)?;
+    agree(&words(args, &targets), args.yes, args.write.dry_run, cluster, printer)?;
 
     let note = dry_run_note(&args.write);
     let done = |target: &Target| {
@@ -117,8 +118,11 @@ pub async fn set(
         return Ok(ExitCode::Done);
     }
     if args.write.dry_run == DryRun::None {
-        for Target { plan, candidate, how, .. } in &targets {
-            until_it_can_be_set(cluster, plan, candidate, (args.priority, *how), printer).await?;
+        for target in &mut targets {
+            let wanted = (args.priority, args.force);
+            let last = until_it_can_be_set(cluster, resource, target, wanted, printer).await?;
+            // Somebody may have written since what was agreed on.
+            target.plan = last.unwrap_or_else(|| target.plan.clone());
         }
     }
     // From now on: the answer may have taken its time.
@@ -138,24 +142,47 @@ pub async fn set(
     for_good(&settings, args, &done, printer).await
 }
 
-/// Waits until a priority leaves nobody without a leader. Who is only about to be asked to step down is
-/// preferred in time, most likely.
+/// Waits until a priority leaves nobody without a leader: how the election then stands. Who is only about to be
+/// asked to step down is preferred in time, most likely. A leader that stepped down may have exited.
 async fn until_it_can_be_set(
     cluster: &Cluster,
-    plan: &Plan,
-    candidate: &Candidate,
-    (value, how): (i32, How),
+    resource: Resource,
+    Target { candidate, how, plan, .. }: &Target,
+    (value, force): (i32, bool),
     printer: &mut Printer,
-) -> Result<()> {
+) -> Result<Option<Plan>> {
     let change = |it: &Candidate| {
         let same = it.metadata.uid == candidate.metadata.uid;
-        same.then(|| priority::imagine(it, Some(value), how))
+        same.then(|| priority::imagine(it, Some(value), *how))
     };
     let mut line = WaitLine::default();
-    let waited = settle(cluster, &plan.at, &change, false, HANDOVER, |plan| {
+    let settled = settle(cluster, &plan.at, &change, false, HANDOVER, |plan| {
         line.say(printer, &in_the_way(plan, "the priority is set"), "");
     });
-    waited.await.map(drop)
+    let settled = settled.await?;
+    drop(line);
+    if settled.waited && handover::answers(cluster, resource, candidate).await?.is_none() {
+        let error = ended(candidate, value, cluster.flags());
+        if !force {
+            return Err(error);
+        }
+        printer.warn(&error.to_string());
+    }
+    Ok(settled.plan)
+}
+
+/// The process of a candidate ended before it had the priority.
+fn ended(candidate: &Candidate, value: i32, flags: &str) -> Error {
+    let hint = format!(
+        "a component that restarts comes back under a new name: 'kubectl lease candidates set-priority {} {value} \
+         -n {}' prefers it then",
+        pasted(candidate.host(), "HOST"),
+        candidate.metadata.namespace
+    );
+    Error::NotFound {
+        message: format!("{} has ended: it has stepped down, and does not answer", candidate.name()),
+        hint: Some(with_flags(&hint, flags)),
+    }
 }
 
 /// How a priority would be had, and what follows from it.
@@ -267,12 +294,14 @@ impl Setting<'_> {
     /// The controller may have decided against a leader before it saw its priority. Where it has asked it to step
     /// down, that is left to happen first.
     async fn see_that_it_is_not_asked(&self, writing: &Writing, printer: &mut Printer) -> Result<()> {
-        let Target { plan, candidate, how, .. } = self.target;
-        if !plan.may_be_asked() || writing.dry_run {
+        let Target { plan, candidate, .. } = self.target;
+        if !plan.keeps_the_leader() || writing.dry_run {
             return Ok(());
         }
+        // A priority that was lowered has another for the best, which clearing it does not change.
+        let leads = plan.from.as_deref() == Some(candidate.name());
         let deadline = Instant::now() + DECIDED_WITHIN;
-        while Instant::now() < deadline {
+        while leads && plan.may_be_asked() && Instant::now() < deadline {
             sleep(Duration::from_secs(1)).await;
             if is_stranded(self.cluster, &plan.at).await? {
                 printer.note(&format!(
@@ -281,14 +310,14 @@ impl Setting<'_> {
                 ));
                 if self.take_back_once().await? {
                     self.written.set(false);
-                    let wanted = (self.wish.value, *how);
-                    until_it_can_be_set(self.cluster, plan, candidate, wanted, printer).await?;
+                    let wanted = (self.wish.value, false);
+                    until_it_can_be_set(self.cluster, self.resource, self.target, wanted, printer).await?;
                     self.write(writing).await?;
                 }
-                break;
+                return Ok(());
             }
         }
-        Ok(())
+        rescue(self.cluster, &plan.at, Some(candidate.name()), printer).await
     }
 
     /// Whether a candidate has what this run wrote, and not what somebody else did.
@@ -401,9 +430,11 @@ async fn for_good(
     for setting in settings {
         let written = setting.write(&writing).await.inspect_err(|error| {
             if error.is_unclear() {
-                printer.warn(
-                    "it is not known whether the priority was set: 'kubectl lease candidates' shows it",
+                let words = format!(
+                    "it is not known whether the priority was set: 'kubectl lease candidates -n {}' shows it",
+                    setting.target.plan.at.namespace
                 );
+                printer.warn(&with_flags(&words, setting.cluster.flags()));
             }
         });
         written?;
@@ -418,7 +449,7 @@ async fn for_good(
                 };
                 let words = format!(
                     "{} {stands}: 'kubectl lease candidates explain {} -n {}' shows it",
-                    candidate.name(), plan.at.name, plan.at.namespace
+                    candidate.name(), pasted(&plan.at.name, "LEASE"), plan.at.namespace
                 );
                 printer.note(&with_flags(&words, setting.cluster.flags()));
                 return Err(error);
@@ -433,7 +464,7 @@ async fn for_good(
     }
     let cluster = settings.first().map(|setting| setting.cluster);
     if let (Some(wait), Some(cluster), false) = (args.wait, cluster, writing.dry_run) {
-        let names: Vec<_> = settings.iter().map(|setting| setting.candidate().name()).collect();
+        let names: Vec<_> = settings.iter().map(|it| pasted(it.candidate().name(), "CANDIDATE")).collect();
         let plans = settings.iter().map(|setting| &setting.target.plan);
         tokio::select! {
             seen = see_all_through(plans, wait.unwrap_or(HANDOVER), cluster, printer) => seen?,
@@ -502,8 +533,9 @@ async fn for_a_time(
             Ok(false) => {}
             Err(error) => {
                 let words = format!(
-                    "{name} keeps its priority: 'kubectl lease candidates clear-priority {name} -n {}' clears it, and \
+                    "{name} keeps its priority: 'kubectl lease candidates clear-priority {} -n {}' clears it, and \
                      'kubectl lease candidates clear-priority --expired' when its time is over",
+                    pasted(name, "CANDIDATE"),
                     setting.target.plan.at.namespace
                 );
                 printer.warn(&with_flags(&words, setting.cluster.flags()));
@@ -586,9 +618,11 @@ pub async fn clear(
     for plan in &plans {
         if plan.strands.is_some() && args.force {
             words.push(format!(
-                "The lead of {} is moving: it may be left without a leader ('kubectl lease candidates repair' gets it \
-                 going again).",
-                plan.called
+                "The lead of {} is moving: it may be left without a leader ('kubectl lease candidates repair {} -n {}' \
+                 gets it going again).",
+                plan.called,
+                pasted(&plan.at.name, "LEASE"),
+                plan.at.namespace
             ));
         } else if plan.strands.is_some() {
             words.push(format!(
@@ -600,7 +634,7 @@ pub async fn clear(
             words.extend(plan.words(!plan.is_moving));
         }
     }
-    agree(&words, args.yes, args.write.dry_run, printer)?;
+    agree(&words, args.yes, args.write.dry_run, cluster, printer)?;
     if args.write.dry_run == DryRun::None && !args.force {
         plans = settle_all(plans, &change, cluster, printer).await?;
         none_so_far().await?;
@@ -667,7 +701,7 @@ async fn settle_all(
             error => error,
         })?;
         drop(line);
-        if !waited {
+        if !waited.waited {
             settled.push(plan);
             continue;
         }
@@ -676,7 +710,7 @@ async fn settle_all(
         if let Some(election) = all.iter().find(|election| election.name == plan.at.name) {
             let now = Plan::new(election, change, cluster.server_time());
             for line in now.words(true) {
-                printer.note(&line);
+                printer.note(&with_flags(&line, cluster.flags()));
             }
             settled.push(now);
         }

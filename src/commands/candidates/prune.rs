@@ -75,7 +75,7 @@ pub async fn run(
         count => format!("These {count} LeaseCandidates are deleted."),
     });
     words.extend(moves(&dead, now));
-    agree(&words, args.yes, args.write.dry_run, printer)?;
+    agree(&words, args.yes, args.write.dry_run, cluster, printer)?;
 
     let note = dry_run_note(&args.write);
     let mut failure = None;

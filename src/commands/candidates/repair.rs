@@ -12,6 +12,8 @@ use crate::{
         election::{Outlook, Wrong},
         forecast::Forecast,
         lease::Lease,
+        rights::pasted,
+        safer::with_flags,
     },
     error::{Error, Result},
     exit::ExitCode,
@@ -38,7 +40,7 @@ pub async fn run(
         let now = cluster.server_time();
         let outlook = election.outlook(now);
         let (Some(wrong), Some((lease, _))) = (repairable(&outlook), election.lease) else {
-            printer.done(&fine(election, &outlook))?;
+            printer.done(&with_flags(&fine(election, &outlook), cluster.flags()))?;
             return Ok(ExitCode::Done);
         };
         let plan = without_holder(election, lease, now);
@@ -54,7 +56,7 @@ pub async fn run(
             if let Some(wrong) = controller.wrong() {
                 words.push(format!("But {wrong}."));
             }
-            agree(&words, args.yes, args.write.dry_run, printer)?;
+            agree(&words, args.yes, args.write.dry_run, cluster, printer)?;
             agreed = true;
         }
         let done = format!("{} repaired{}", election.called(), dry_run_note(&args.write));
@@ -114,8 +116,9 @@ fn fine(election: &Election<'_>, outlook: &Outlook<'_>) -> String {
         (None, Forecast::Elects(names)) => format!("{} is about to be elected", either(names)),
         (None, Forecast::Open(..)) => "the lease ran out a moment ago, and the election is under way".into(),
         (None, _) => format!(
-            "there is no leader, but the election is not stuck: 'kubectl lease candidates explain {}' tells",
-            election.name
+            "there is no leader, but the election is not stuck: 'kubectl lease candidates explain {} -n {}' tells",
+            pasted(election.name, "LEASE"),
+            election.namespace
         ),
     };
     format!("{called}: nothing to repair: {state}")

@@ -1,4 +1,4 @@
-//! After a priority was cleared: the controller may have decided before it saw that, and have asked the leader to
+//! After a priority was cleared or set: the controller may have decided before it saw that, and have asked the leader to
 //! step down a moment later. The leader is the best again then, and the election would be stuck.
 
 use std::time::Duration;
@@ -9,11 +9,14 @@ use tokio::time::{Instant, sleep};
 use super::{Election, elections, plan::Plan, priority::HANDOVER};
 use crate::{
     cluster::{
-        Cluster,
+        Cluster, Refusal,
         single::{Address, Writing},
     },
     commands::interrupted,
-    domain::{election::Outlook, forecast::Forecast, lease::Lease, safer::with_flags, time::ServerTime},
+    domain::{
+        election::Outlook, forecast::Forecast, lease::Lease, rights::pasted, safer::with_flags,
+        time::ServerTime,
+    },
     error::{Error, Result},
     output::Printer,
     session::persistently,
@@ -27,7 +30,7 @@ pub async fn rescue_all(cluster: &Cluster, plans: &[&Plan], printer: &mut Printe
     let all = async {
         let mut outcome = Ok(());
         for plan in plans {
-            outcome = outcome.and(rescue(cluster, &plan.at, printer).await);
+            outcome = outcome.and(rescue(cluster, &plan.at, None, printer).await);
         }
         outcome
     };
@@ -45,18 +48,26 @@ pub async fn rescue_all(cluster: &Cluster, plans: &[&Plan], printer: &mut Printe
     }
 }
 
-/// Makes sure that clearing a priority has not left a lease without a leader. Where it has, the holder's process
-/// may end; if it does not, the election is repaired.
-async fn rescue(cluster: &Cluster, at: &Address, printer: &mut Printer) -> Result<()> {
+/// Makes sure that a priority that was cleared or set has not left a lease without a leader. Where it has, the
+/// holder's process may end; if it does not, the election is repaired. `pinged` is the candidate that this run
+/// has pinged itself.
+pub async fn rescue(
+    cluster: &Cluster,
+    at: &Address,
+    pinged: Option<&str>,
+    printer: &mut Printer,
+) -> Result<()> {
     let without_a_leader = |called: &str| {
         let words = format!(
             "{called} has no leader; 'kubectl lease candidates repair {} -n {}' gets its election going again",
-            at.name, at.namespace
+            pasted(&at.name, "LEASE"),
+            at.namespace
         );
         with_flags(&words, cluster.flags())
     };
     let began = Instant::now();
     let mut stranded = false;
+    let mut refusal = Refusal::default();
     loop {
         let look = async || cluster.elections(Some(&at.namespace)).await;
         let Some(found) = persistently(Some(Instant::now() + HANDOVER), look).await? else { return Ok(()) };
@@ -68,7 +79,8 @@ async fn rescue(cluster: &Cluster, at: &Address, printer: &mut Printer) -> Resul
         // A holder that was not asked to step down has let its lease run out by itself.
         let was_asked = outlook.preferred.is_some();
         if !(was_asked && outlook.forecast.needs_the_holder_to_end()) {
-            if stranded || began.elapsed() >= DECIDED_WITHIN || !is_electing(election, &outlook, now) {
+            if stranded || began.elapsed() >= DECIDED_WITHIN || !is_electing(election, &outlook, pinged, now)
+            {
                 return Ok(());
             }
         } else if !stranded {
@@ -85,9 +97,10 @@ async fn rescue(cluster: &Cluster, at: &Address, printer: &mut Printer) -> Resul
                     return Ok(());
                 }
                 Err(error) if error.is_conflict() || error.is_transient() => {}
+                Err(error) if refusal.may_pass(&error) => {}
                 Err(error) => {
-                    printer.warn(&format!("{}: {error}", without_a_leader(&called)));
-                    return Ok(());
+                    printer.warn(&without_a_leader(&called));
+                    return Err(error);
                 }
             }
         }
@@ -100,11 +113,17 @@ async fn rescue(cluster: &Cluster, at: &Address, printer: &mut Printer) -> Resul
 }
 
 /// Whether the controller may be electing right now.
-fn is_electing(election: &Election<'_>, outlook: &Outlook<'_>, now: ServerTime) -> bool {
+fn is_electing(
+    election: &Election<'_>,
+    outlook: &Outlook<'_>,
+    pinged: Option<&str>,
+    now: ServerTime,
+) -> bool {
     let within = SignedDuration::try_from(DECIDED_WITHIN).unwrap_or_default();
     let was_pinged = election
         .candidates
         .iter()
+        .filter(|(candidate, _)| pinged != Some(candidate.name()))
         .filter_map(|(candidate, _)| candidate.spec.ping_time)
         .any(|pinged| now.since(pinged) < within);
     was_pinged || outlook.leader.valid().is_none() || outlook.preferred.is_some()

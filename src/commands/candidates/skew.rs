@@ -5,7 +5,7 @@ use crate::{
     cluster::{Cluster, Object, candidates::Part},
     domain::{
         candidate::Candidate,
-        identity::Identity,
+        identity::{self, Identity},
         skew::{self, Minor, Skew},
     },
     error::{Error, Result},
@@ -27,7 +27,11 @@ pub async fn check(
         return Ok(());
     };
     let now = cluster.server_time();
-    let identities: Vec<_> = leases(parts).filter_map(|lease| Identity::from_lease(lease, now)).collect();
+    // Whoever may create a lease in a namespace can label it as an identity.
+    let identities: Vec<_> = leases(parts)
+        .filter(|lease| lease.metadata.namespace == identity::NAMESPACE)
+        .filter_map(|lease| Identity::from_lease(lease, now))
+        .collect();
     let apiservers = cluster.apiserver_versions(&identities).await;
     let others: Vec<_> = election.candidates.iter().filter_map(|(it, _)| Minor::of(it)).collect();
     let verdict = skew::judge(version, &others, &apiservers);

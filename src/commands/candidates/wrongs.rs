@@ -5,18 +5,24 @@ use crate::domain::{
     duration::age,
     election::Wrong,
     priority::{self, Priority},
+    rights::pasted,
     time::ServerTime,
 };
 
 /// What is wrong, and what to do about it.
 pub fn told(wrong: &Wrong, election: &Election<'_>, now: ServerTime) -> (String, String) {
     let repair = || {
-        format!("'kubectl lease candidates repair {} -n {}' repairs it", election.name, election.namespace)
+        format!(
+            "'kubectl lease candidates repair {} -n {}' repairs it",
+            pasted(election.name, "LEASE"),
+            election.namespace
+        )
     };
     let prune = || {
         format!(
             "if their processes are gone for good, 'kubectl lease candidates prune {} -n {}' ends that",
-            election.name, election.namespace
+            pasted(election.name, "LEASE"),
+            election.namespace
         )
     };
     let within = |until: &Option<jiff::Timestamp>, word: &str| {
@@ -88,7 +94,10 @@ pub fn told(wrong: &Wrong, election: &Election<'_>, now: ServerTime) -> (String,
         ),
         Wrong::Overdue(candidate) => (
             format!("the priority of {candidate} should have been cleared"),
-            "'kubectl lease candidates clear-priority --expired' clears it".into(),
+            format!(
+                "'kubectl lease candidates clear-priority --expired -n {}' clears it",
+                election.namespace
+            ),
         ),
         Wrong::DeadPriority(candidates) => (
             format!(
@@ -139,7 +148,9 @@ fn tie(names: &[String], election: &Election<'_>, now: ServerTime) -> (String, S
     let possible = found.is_some_and(|it| priority::unpinnable(it, value, &others).is_none());
     let hint = if possible {
         format!(
-            "'kubectl lease candidates set-priority {one} {value}' decides; so does restarting one of them"
+            "'kubectl lease candidates set-priority {} {value} -n {}' decides; so does restarting one of them",
+            pasted(one, "CANDIDATE"),
+            election.namespace
         )
     } else {
         "restarting one of them decides".into()
