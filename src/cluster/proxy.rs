@@ -4,8 +4,9 @@
 //! made here: `proxy-url` of the kubeconfig always wins; otherwise the environment, which is not
 //! asked for a server on this very machine.
 
+use std::net::IpAddr;
+
 use http::Uri;
-use hyper_util::client::proxy::matcher::Matcher;
 
 use crate::error::{Error, Result};
 
@@ -48,15 +49,64 @@ pub(super) fn choose(
         return Ok(None);
     }
     let proxy = parse(proxy, name)?;
-    // The matcher is only asked whether; the address is ours, which keeps user and password.
-    let asked = Matcher::builder().all("http://proxy.invalid").no(environment.none_for.clone()).build();
-    Ok(asked.intercept(server).map(|_| proxy))
+    Ok((!is_excepted(server, &environment.none_for)).then_some(proxy))
+}
+
+/// Whether `NO_PROXY` names the server, by the rules of Go's httpproxy: `example.com` is that host and all below
+/// it, `.example.com` and `*.example.com` are those below it alone, each with a port for that port alone;
+/// addresses and networks; and `*`.
+fn is_excepted(server: &Uri, none_for: &str) -> bool {
+    let host = server.host().unwrap_or_default().trim_matches(['[', ']']).to_lowercase();
+    let port = server.port_u16().unwrap_or(if server.scheme_str() == Some("http") { 80 } else { 443 });
+    let address: Option<IpAddr> = host.parse().ok();
+    let entries = none_for.split(',').map(|entry| entry.trim().to_lowercase());
+    entries.filter(|entry| !entry.is_empty()).any(|entry| {
+        let network = entry.split_once('/').and_then(|(address, length)| {
+            Some((address.parse::<IpAddr>().ok()?, length.parse::<u32>().ok()?))
+        });
+        if let Some((network, length)) = network {
+            return address.is_some_and(|address| is_in(address, network, length));
+        }
+        let (name, of_port) = without_port(&entry);
+        if of_port.is_some_and(|of_port| of_port != port) {
+            return false;
+        }
+        if let Ok(named) = name.parse::<IpAddr>() {
+            return address == Some(named);
+        }
+        let name = name.strip_prefix('*').unwrap_or(name);
+        let below = if name.starts_with('.') { name.to_owned() } else { format!(".{name}") };
+        name.is_empty() || host == name || host.ends_with(&below)
+    })
+}
+
+fn without_port(entry: &str) -> (&str, Option<u16>) {
+    let (name, port) = match entry.rsplit_once(':') {
+        // The colons of an IPv6 address are its own, unless it is in brackets.
+        Some((name, port)) if !name.contains(':') || name.ends_with(']') => (name, port.parse().ok()),
+        _ => (entry, None),
+    };
+    (name.trim_matches(['[', ']']), port)
+}
+
+fn is_in(address: IpAddr, network: IpAddr, length: u32) -> bool {
+    match (address, network) {
+        (IpAddr::V4(address), IpAddr::V4(network)) if length <= 32 => {
+            let mask = u32::MAX.checked_shl(32 - length).unwrap_or(0);
+            address.to_bits() & mask == network.to_bits() & mask
+        }
+        (IpAddr::V6(address), IpAddr::V6(network)) if length <= 128 => {
+            let mask = u128::MAX.checked_shl(128 - length).unwrap_or(0);
+            address.to_bits() & mask == network.to_bits() & mask
+        }
+        _ => false,
+    }
 }
 
 /// Whether a server is on this machine.
 pub(super) fn is_loopback(server: &Uri) -> bool {
     let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
+    host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 fn parse(proxy: &str, name: &str) -> Result<Uri> {
@@ -94,6 +144,21 @@ mod tests {
             (CLUSTER, None, "http://p:3128", ".example.com", None),
             (CLUSTER, None, "http://p:3128", "other.com", Some("http://p:3128/")),
             (CLUSTER, None, "http://p:3128", "*", None),
+            (CLUSTER, None, "http://p:3128", "other.com, API.example.com", None),
+            (CLUSTER, None, "http://p:3128", "ample.com", Some("http://p:3128/")),
+            (CLUSTER, None, "http://p:3128", "*.example.com", None),
+            (CLUSTER, None, "http://p:3128", "*.api.example.com", Some("http://p:3128/")),
+            (CLUSTER, None, "http://p:3128", ".api.example.com", Some("http://p:3128/")),
+            (CLUSTER, None, "http://p:3128", "example.com:6443", None),
+            (CLUSTER, None, "http://p:3128", "example.com:443", Some("http://p:3128/")),
+            ("https://api.example.com", None, "http://p:3128", "example.com:443", None),
+            ("https://192.0.2.7:6443", None, "http://p:3128", "192.0.2.7:6443", None),
+            ("https://192.0.2.7:6443", None, "http://p:3128", "192.0.2.7:443", Some("http://p:3128/")),
+            ("https://192.0.2.7:6443", None, "http://p:3128", "0.0.0.0/0", None),
+            ("https://[2001:db8::7]:6443", None, "http://p:3128", "2001:db8::7", None),
+            ("https://[2001:db8::7]:6443", None, "http://p:3128", "[2001:db8::7]:6443", None),
+            ("https://[2001:db8::7]:6443", None, "http://p:3128", "2001:db8::/32", None),
+            ("https://[2001:db9::7]:6443", None, "http://p:3128", "2001:db8::/32", Some("http://p:3128/")),
             ("https://192.0.2.7:6443", None, "http://p:3128", "192.0.2.0/24", None),
             ("https://192.0.3.7:6443", None, "http://p:3128", "192.0.2.0/24", Some("http://p:3128/")),
             // This machine is never behind a proxy, unless the kubeconfig says so.
