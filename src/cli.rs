@@ -1538,8 +1538,10 @@ impl Connection {
             ("user", &self.user),
             ("server", &self.server),
             ("as", &self.impersonate),
+            ("as-uid", &self.impersonate_uid),
         ];
         let groups = self.impersonate_groups.iter().map(|group| ("as-group", group));
+        let extra = self.impersonate_extra.iter().map(|extra| ("as-user-extra", extra));
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@=".contains(c);
         let quoted = |value: &str| {
             if value.chars().all(plain) {
@@ -1548,7 +1550,8 @@ impl Connection {
                 format!("'{}'", value.replace('\'', r"'\''"))
             }
         };
-        let named = named.into_iter().filter_map(|(flag, value)| Some((flag, value.as_ref()?))).chain(groups);
+        let named = named.into_iter().filter_map(|(flag, value)| Some((flag, value.as_ref()?)));
+        let named = named.chain(groups).chain(extra);
         named.map(|(flag, value)| format!("--{flag}={}", quoted(value))).collect::<Vec<_>>().join(" ")
     }
 }
@@ -1590,6 +1593,10 @@ mod tests {
             (
                 "--kubeconfig=/a/b|--as=jane@x|--as-group=a|--as-group=b",
                 "--kubeconfig=/a/b --as=jane@x --as-group=a --as-group=b",
+            ),
+            (
+                "--as=jane|--as-uid=5e1f|--as-user-extra=team=a|--as-user-extra=team=b",
+                "--as=jane --as-uid=5e1f --as-user-extra=team=a --as-user-extra=team=b",
             ),
             ("--token=secret|--server=https://a:6443", "--server=https://a:6443"),
         ] {

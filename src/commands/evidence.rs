@@ -210,6 +210,23 @@ pub async fn around(cluster: &Cluster, pods: &[&Pod]) -> Result<Surroundings> {
     })
 }
 
+/// The same, of all pods of a node: with what is attached to it beside the volumes of those.
+pub async fn around_node(cluster: &Cluster, node: &str, pods: &[&Pod]) -> Result<Surroundings> {
+    // Where any of them has a claim, they are listed for that.
+    let listed = !claims_of(pods.iter().copied()).is_empty();
+    let attached = async {
+        if listed {
+            return Ok(None);
+        }
+        let is_there = |attachment: &Attachment| attachment.spec.node_name == node;
+        let list = cluster.sift(&Query::new(ATTACHMENTS).paged().bare(true), is_there).await;
+        Ok(seen(list)?.map(|list| values(list.items)))
+    };
+    let (around, attached) = tokio::try_join!(around(cluster, pods), attached)?;
+    let attachments = if listed { around.attachments } else { attached };
+    Ok(Surroundings { attachments, ..around })
+}
+
 /// Looks once more, as cheaply as that can be done, at what a pod is judged by and changes quickly: its
 /// node, its disruption budgets, and the controllers behind it with their replicas.
 pub async fn look_again(cluster: &Cluster, pod: &Pod, around: &mut Surroundings) -> Result<()> {

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     cli::{self, DryRun, Fence},
     cluster::{
-        Cluster, LEASES, NODES, Object, PODS, Query,
+        ATTACHMENTS, Cluster, LEASES, NODES, Object, PODS, Query,
         pods::Record,
         single::{Address, Writing},
         watch::Event,
@@ -35,7 +35,10 @@ use crate::{
         node::{Contact, HEARTBEAT_IS_OLD, HEARTBEATS, Node, OUT_OF_SERVICE, Taint, late_after},
         pod::Pod,
         risk::Risk,
+        safer::with_flags,
+        storage::Attachment,
         taking::{Replaces, Terms},
+        time::ServerTime,
     },
     error::{Error, Result},
     exit::ExitCode,
@@ -67,7 +70,11 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
     }
     check(args, &seen, cluster)?;
     let pods: Vec<&Pod> = seen.pods.iter().map(|pod| &*pod.value).collect();
-    let around = if args.undo { Surroundings::default() } else { evidence::around(cluster, &pods).await? };
+    let around = if args.undo {
+        Surroundings::default()
+    } else {
+        evidence::around_node(cluster, &args.node, &pods).await?
+    };
     show(args, &seen, &around, cluster, printer);
     tokio::select! {
         // Asked about first, so that Ctrl-C at the question leaves the terminal as it was.
@@ -220,24 +227,59 @@ fn check(args: &Fence, seen: &Seen, cluster: &Cluster) -> Result<()> {
     let heartbeat = seen.node.value.heartbeat(seen.lease());
     let fresh = heartbeat.is_some_and(|time| cluster.server_time().since(time) <= late_after(seen.lease()));
     let refuse = |message: String, hint: &str| Err(Error::Refused { message, hint: Some(hint.to_owned()) });
+    let off_first = format!("switch it off first, and wait until its heartbeat is {HEARTBEAT_IS_OLD}");
     match seen.contact(cluster) {
         Contact::Back => refuse(
             format!("{node} is alive ({heard}), though it is declared to be out of service"),
-            &format!("'kubectl lease fence {node} --undo' takes it into service again"),
+            &with_flags(
+                &format!("'kubectl lease fence {node} --undo' takes it into service again"),
+                cluster.flags(),
+            ),
         ),
-        Contact::Heard | Contact::NotReady => refuse(
-            format!("{node} is alive ({heard}): a machine that is off does not heartbeat"),
-            "switch it off first; to empty a living node, use 'kubectl drain'",
-        ),
-        _ if fresh => refuse(
-            format!("{node} heartbeats ({heard}), whatever its Ready condition says"),
-            &format!("switch it off first, and wait until its heartbeat is {HEARTBEAT_IS_OLD}"),
-        ),
+        Contact::Heard | Contact::NotReady => {
+            refuse(format!("{node} is alive ({heard}): a machine that is off does not heartbeat"), &off_first)
+        }
+        _ if fresh => {
+            refuse(format!("{node} heartbeats ({heard}), whatever its Ready condition says"), &off_first)
+        }
         Contact::Late => refuse(
             format!("{node} is late ({heard}), and not given up by the node controller yet"),
             "try again in a minute; pod GC does nothing before",
         ),
         Contact::Silent | Contact::Fenced | Contact::Gone => Ok(()),
+    }
+}
+
+/// A volume that is attached to the node, whether or not there is a pod that uses it.
+fn attached(attachment: &Attachment) -> String {
+    match attachment.spec.source.persistent_volume_name.as_str() {
+        "" => format!("{} is attached there", attachment.metadata.name),
+        volume => format!("{volume} is attached there"),
+    }
+}
+
+/// Why it takes more than a yes: what would run twice, or be written by two machines, if this one is on.
+/// The volumes of a pod whose object was deleted by force stay attached as long as its node is not declared
+/// to be off, and are detached as soon as it is.
+fn twice(seen: &Seen, around: &Surroundings, now: ServerTime) -> Option<String> {
+    let is_critical = |pod: &&Object<Pod>| {
+        goes(&pod.value) && Assessment::of(&pod.value, around, now).risk == Risk::Critical
+    };
+    let critical = seen.pods.iter().filter(is_critical).count();
+    if critical > 0 {
+        return Some(format!("{} there would run twice if the machine is on", count(critical, "pod")));
+    }
+    match around.attachments.as_deref() {
+        Some([]) => None,
+        Some(all) => Some(format!(
+            "{} attached there would be detached while containers write to it, if the machine is on",
+            count(all.len(), "volume")
+        )),
+        None => Some(format!(
+            "volumes may be attached there (you may not list {}), and would be detached while containers write to them, \
+             if the machine is on",
+            ATTACHMENTS.plural
+        )),
     }
 }
 
@@ -247,6 +289,12 @@ fn show(args: &Fence, seen: &Seen, around: &Surroundings, cluster: &Cluster, pri
         ("node", seen.heard(cluster)),
         ("pods", format!("{} there, {terminating} of them Terminating", seen.pods.len())),
     ];
+    if !args.undo {
+        match &around.attachments {
+            None => lines.push(("volumes", format!("not seen: you may not list {}", ATTACHMENTS.plural))),
+            Some(all) => lines.extend(all.iter().map(|one| ("volume", attached(one)))),
+        }
+    }
     // Whoever put it there may have had a reason that is not known here.
     lines.extend(seen.taints().map(|taint| ("taint", taint)));
     let told = |lines: &[&str]| lines.iter().map(|line| vec![format!("- {line}")]).collect::<Vec<_>>();
@@ -294,21 +342,15 @@ fn confirm(
         return Ok(());
     }
     let node = &args.node;
-    let now = cluster.server_time();
-    let twice = |pod: &&Object<Pod>| {
-        goes(&pod.value) && Assessment::of(&pod.value, around, now).risk == Risk::Critical
-    };
     // Undoing it ends nothing.
-    let critical = if args.undo { 0 } else { seen.pods.iter().filter(twice).count() };
-    if args.confirm && (args.i_have_fenced || critical == 0) {
+    let twice = if args.undo { None } else { twice(seen, around, cluster.server_time()) };
+    if args.confirm && (args.i_have_fenced || twice.is_none()) {
         return Ok(());
     }
-    let flags = if critical == 0 { "--confirm" } else { "--confirm --i-have-fenced" };
+    let flags = if twice.is_none() { "--confirm" } else { "--confirm --i-have-fenced" };
     let hint = Some(format!("{flags}, once you have made sure that the machine is off"));
-    if args.confirm {
-        let there = count(critical, "pod");
-        let message = format!("{node} was not fenced: {there} there would run twice if the machine is on");
-        return Err(Error::Refused { message, hint });
+    if let (Some(why), true) = (twice, args.confirm) {
+        return Err(Error::Refused { message: format!("{node} was not fenced: {why}"), hint });
     }
     if !prompt::possible() {
         if args.undo {
@@ -419,10 +461,13 @@ async fn act(
         return Ok(ExitCode::Done);
     }
     match args.wait {
-        None => printer.note(&format!(
-            "pod GC deletes the {} there within a minute; 'kubectl lease partitions {} -w' shows it",
-            count(going.len(), "pod"),
-            args.node
+        None => printer.note(&with_flags(
+            &format!(
+                "pod GC deletes the {} there within a minute; 'kubectl lease partitions {} -w' shows it",
+                count(going.len(), "pod"),
+                args.node
+            ),
+            cluster.flags(),
         )),
         Some(limit) => emptied(args, &going, limit, cluster, printer).await?,
     }

@@ -29,7 +29,7 @@ use crate::{
         node::{Contact, HEARTBEAT_IS_OLD, late_after},
         pod::Pod,
         risk::Risk,
-        safer::Safe,
+        safer::{Safe, with_flags},
         time::ServerTime,
         workload::{Kind, Successor, Why},
     },
@@ -293,7 +293,10 @@ async fn chosen(args: &ForceDelete, cluster: &Cluster) -> Result<Vec<Object<Pod>
         if pods.is_empty() {
             return Err(Error::NotFound {
                 message: format!("no pod is stranded or stuck on {node}"),
-                hint: Some(format!("'kubectl lease partitions {node}' shows how it is")),
+                hint: Some(with_flags(
+                    &format!("'kubectl lease partitions {node}' shows how it is"),
+                    cluster.flags(),
+                )),
             });
         }
         return Ok(pods);
@@ -321,8 +324,10 @@ async fn chosen(args: &ForceDelete, cluster: &Cluster) -> Result<Vec<Object<Pod>
         let names: Vec<String> =
             choices.iter().map(|(at, _)| format!("{} -n {}", at.name, at.namespace)).collect();
         let hint = match names.len() {
-            0 => "no pod is stranded or stuck; 'kubectl lease force-delete pod NAME -n NAMESPACE' names one"
-                .into(),
+            0 => with_flags(
+                "no pod is stranded or stuck; 'kubectl lease force-delete pod NAME -n NAMESPACE' names one",
+                cluster.flags(),
+            ),
             1..=10 => format!("stranded or stuck: {}", names.join(", ")),
             more => format!("stranded or stuck: {} and {} more", names[..10].join(", "), more - 10),
         };
@@ -351,7 +356,10 @@ async fn read(addresses: &BTreeSet<Address>, cluster: &Cluster) -> Result<Vec<Ob
     }
     Err(Error::NotFound {
         message: format!("there is no pod {}", missing.join(", ")),
-        hint: Some("-n names another namespace; 'kubectl lease partitions' lists what is stranded".into()),
+        hint: Some(with_flags(
+            "-n names another namespace; 'kubectl lease partitions' lists what is stranded",
+            cluster.flags(),
+        )),
     })
 }
 

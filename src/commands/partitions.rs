@@ -26,6 +26,7 @@ use crate::{
         node::{Contact, HEARTBEATS, Node},
         pod::Pod,
         risk::Risk,
+        safer::with_flags,
         stopped::{self, Stopped, Whereabouts},
         storage::{Attachment, Budget, Claim, Disk},
         time::ServerTime,
@@ -89,7 +90,7 @@ pub async fn run(
         // Nothing is well where nothing was looked at.
         return Err(Error::NotFound {
             message: "no node matches".into(),
-            hint: Some("'kubectl get nodes --show-labels' lists them".into()),
+            hint: Some(with_flags("'kubectl get nodes --show-labels' lists them", cluster.flags())),
         });
     }
     let now = cluster.server_time();
@@ -97,7 +98,7 @@ pub async fn run(
         (Some(node), []) if !found.nodes.contains(node) => {
             return Err(Error::NotFound {
                 message: format!("there is no node '{node}', and no pod on it"),
-                hint: Some("'kubectl get nodes' lists them".into()),
+                hint: Some(with_flags("'kubectl get nodes' lists them", cluster.flags())),
             });
         }
         (_, []) if !documents => {
@@ -249,10 +250,12 @@ pub async fn gather(
         missing.retain(|name| joined.iter().all(|node| node.name != *name));
     }
     strange.extend(missing);
-    let (pods, others): (Vec<_>, Vec<_>) = pods
+    let (pods, mut others): (Vec<_>, Vec<_>) = pods
         .items
         .into_iter()
         .partition(|pod| strange.contains(&pod.value.spec.node_name) && !pod.value.is_finished());
+    // What is on a node that has joined is not stranded.
+    others.retain(|pod| wanted(&pod.value));
     if !pods.is_empty() {
         let pods: Vec<&Pod> = pods.iter().map(|pod| &*pod.value).collect();
         let mut owners = Surroundings::default();

@@ -187,13 +187,17 @@ impl Assessment {
         let contact = around.contact(node, now);
         // One that its kubelet reports not to be ready takes nothing away. Of a node that is not well its
         // readiness is not known.
-        let counts = pod.is_ready() || !matches!(contact, Some(Contact::Heard | Contact::Back));
+        let not_ready = around.node(node).is_some_and(Node::says_not_ready);
+        let is_well = contact == Some(Contact::Heard) || contact == Some(Contact::Back) && !not_ready;
+        let counts = pod.is_ready() || !is_well;
         let facts = Facts {
             scheduled: pod.is_scheduled(),
             finished: pod.is_finished(),
             mirror: pod.is_mirror(),
             nodeless: pod.is_scheduled() && around.lacks(node),
+            unread: around.nodes.is_none(),
             contact,
+            not_ready,
             ended: pod.has_ended(now),
             deletion: match pod.metadata.deletion_timestamp {
                 None => Deletion::NotBegun,
@@ -232,6 +236,7 @@ impl Assessment {
                 spent: !spent.is_empty(),
             },
             (_, Some(spent)) if !spent.is_empty() => Eviction::Spent(spent.join(", ")),
+            (None, _) | (_, None) => Eviction::Unknown,
             _ => Eviction::Possible,
         };
         let mut assessment = Self {
@@ -530,14 +535,14 @@ fn on_its_node(node: &str, facts: &Facts, doubted: bool) -> String {
         Some(Contact::Late) => {
             format!("{may_run} on {node}: whether it is gone or only late is not known")
         }
+        _ if facts.may_hang() => {
+            format!("{may_run} on {node}: its kubelet is alive and not ready, and may be unable to end them")
+        }
         Some(Contact::Heard | Contact::Back) if facts.ended => {
             format!("{node} is alive and reports that its containers have ended")
         }
-        Some(Contact::Heard | Contact::Back) => {
+        Some(Contact::Heard | Contact::Back | Contact::NotReady) => {
             format!("{may_run} on {node}, which is alive: force does not wait for them to end")
-        }
-        Some(Contact::NotReady) => {
-            format!("{may_run} on {node}: its kubelet is alive and not ready, and may be unable to end them")
         }
         None => format!("{may_run}: whether {node} is alive is not known"),
     }
@@ -1148,11 +1153,10 @@ mod tests {
         let nothing = Surroundings::default();
         assert_eq!(risk_of(&stateless, &nothing), Risk::Critical);
         let way = |pod: &Pod, around: &Surroundings| Assessment::of(pod, around, now()).safer[0].clone();
-        // A deletion with its grace waits for the kubelet, whatever the node is; but a ReplicaSet does not.
-        assert_eq!(way(&stateful, &nothing).takes, Some(Safe::Delete));
-        let first = way(&stateless, &nothing);
+        assert_eq!(way(&stateful, &nothing).takes, None);
+        let ways = Assessment::of(&stateless, &nothing, now()).safer;
         assert_eq!(
-            (first.takes, first.command.as_deref()),
+            (ways[0].takes, ways[1].command.as_deref()),
             (None, Some("kubectl get replicaset/db -n shop -o yaml"))
         );
         let unseen = Surroundings { nodes: None, ..around(5) };
@@ -1647,7 +1651,10 @@ mod tests {
             assert!(!ways.iter().any(deletes), "{ways:#?}");
         }
         let ways = Assessment::of(&ready(pod("CloneSet", None, &none)), &around(5), now()).safer;
-        assert_eq!(ways[0].command.as_deref(), Some("kubectl get cloneset/db -n shop -o yaml"));
+        assert_eq!(
+            ways[0].command.as_deref(),
+            Some("kubectl get cloneset.v1.example.com/db -n shop -o yaml")
+        );
     }
 
     /// What ends all pods of a controller starts none before all have ended, also on lost nodes.
@@ -1676,6 +1683,9 @@ mod tests {
             (false, "False", 1, 1, None),
             (false, "True", 1, 1, None),
         ] {
+            // Not even a restart ends what runs on a lost node.
+            let waits = "restart its Deployment, which starts others only when all its pods are gone, also those on \
+                         nodes that are lost: until then none runs";
             let mut around = around(5);
             around.nodes.as_mut().unwrap().get_mut("node-1").unwrap().status.conditions[0].status =
                 node.into();
@@ -1692,11 +1702,98 @@ mod tests {
             let way = ways.last().unwrap();
             let command = way.command.as_deref().unwrap();
             assert!(command.starts_with("kubectl rollout restart") != is_paused, "{ways:#?}");
+            assert_eq!(way.what.ends_with(waits), !is_paused, "{ways:#?}");
             match told {
                 Some(told) => assert!(way.what.contains(told), "{ways:#?}"),
                 None => assert!(!way.what.contains("outage"), "{ways:#?}"),
             }
         }
+    }
+
+    /// That its taint is from an earlier outage makes a node no better than it says.
+    #[test]
+    fn a_node_that_is_back_may_not_be_ready() {
+        let volume = json!([{ "name": "x", "hostPath": { "path": "/d" } }]);
+        let one = json!({ "replicas": 1, "selector": { "matchLabels": { "app": "db" } } });
+        for (status, risk, ways) in [
+            ("True", Risk::High, &["kubectl lease fence", "kubectl patch replicaset"][..]),
+            (
+                "False",
+                Risk::Critical,
+                &["kubectl lease fence", "kubectl patch pod", "kubectl describe node", "kubectl lease fence"],
+            ),
+        ] {
+            let mut around = fenced(around(5));
+            around.nodes.as_mut().unwrap().get_mut("node-1").unwrap().status.conditions[0].status =
+                status.into();
+            around.workloads.get_mut(&(Kind::ReplicaSet, "shop/db".into())).unwrap().spec = read(one.clone());
+            let pod = ready(pod("ReplicaSet", None, &volume));
+            let assessment = Assessment::of(&pod, &around, now());
+            assert_eq!(assessment.contact, Some(Contact::Back));
+            let commands: Vec<&str> =
+                assessment.safer.iter().map(|way| way.command.as_deref().unwrap()).collect();
+            assert_eq!(commands.len(), ways.len(), "{status} {commands:#?}");
+            let is = |(command, way): (&&str, &&str)| command.starts_with(way);
+            assert!(commands.iter().zip(ways).all(is), "{status} {commands:#?}");
+            assert!(assessment.safer.iter().all(|way| way.takes.is_none()));
+            // A runtime that hangs may still run what its kubelet reported before.
+            let ended = json!({ "phase": "Running", "containerStatuses": [{
+                "name": "a", "state": { "terminated": { "finishedAt": ago(300) } },
+            }] });
+            let mut pod = self::pod("ReplicaSet", Some(300), &volume);
+            let container = json!({ "name": "a", "volumeMounts": [{ "name": "x", "mountPath": "/d" }] });
+            pod.spec = read(json!({ "nodeName": "node-1", "volumes": volume, "containers": [container] }));
+            pod.status = read(ended);
+            assert!(pod.has_ended(now()));
+            let assessment = Assessment::of(&pod, &around, now());
+            assert_eq!(assessment.risk, risk, "{status} {:#?}", assessment.reasons);
+        }
+    }
+
+    /// `--safe` goes over no budget and takes no majority away that it may not read.
+    #[test]
+    fn what_is_not_known_to_be_within_its_budget_is_evicted() {
+        let none = json!([]);
+        let pod = ready(pod("ReplicaSet", None, &none));
+        for unseen in [around(5), Surroundings { nodes: None, ..around(5) }] {
+            let mut unseen = Surroundings { budgets: None, ..unseen };
+            let takes = |around: &Surroundings| -> Vec<Option<Safe>> {
+                Assessment::of(&pod, around, now()).safer.iter().map(|way| way.takes).collect()
+            };
+            assert_eq!(takes(&unseen)[..2], [Some(Safe::Evict), None]);
+            unseen.budgets = Some(Vec::new());
+            // A set that may not be read may have no majority.
+            let stateful = self::ready(self::pod("StatefulSet", None, &none));
+            unseen.workloads.clear();
+            unseen.unread.insert(Kind::StatefulSet);
+            let ways = Assessment::of(&stateful, &unseen, now()).safer;
+            assert!(ways.iter().all(|way| way.takes.is_none()), "{ways:#?}");
+        }
+    }
+
+    /// A node that may not be read may be declared out of service, and pod GC then waits for no kubelet.
+    #[test]
+    fn what_must_be_one_is_not_deleted_where_its_node_may_not_be_read() {
+        let none = json!([]);
+        let stateful = ready(pod("StatefulSet", None, &none));
+        let unread = Surroundings { nodes: None, ..around(5) };
+        let ways = Assessment::of(&stateful, &unread, now()).safer;
+        assert!(ways.iter().all(|way| way.takes.is_none()), "{ways:#?}");
+        assert!(ways[0].what.starts_with("ask a cluster administrator"), "{ways:#?}");
+        assert!(ways[1].what.contains("unless node-1 is declared out of service"), "{ways:#?}");
+        // One that is seen to have no such taint is waited for.
+        let unheard = Surroundings { heartbeats: None, ..around(5) };
+        assert_eq!(Assessment::of(&stateful, &unheard, now()).safer[0].takes, Some(Safe::Delete));
+    }
+
+    /// Pod GC would be the end of it.
+    #[test]
+    fn a_bare_pod_is_saved_by_the_object_of_its_node() {
+        let missing = Surroundings { nodes: Some(BTreeMap::new()), ..around(600) };
+        let ways = Assessment::of(&pod("", None, &json!([])), &missing, now()).safer;
+        assert_eq!(ways.len(), 2, "{ways:#?}");
+        assert!(ways[0].what.starts_with("keep the pod from being evicted, first"), "{ways:#?}");
+        assert!(ways[1].what.starts_with("create the node object again"), "{ways:#?}");
     }
 
     /// Pod GC completes by force what is evicted there.

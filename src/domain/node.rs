@@ -156,7 +156,7 @@ impl Node {
     }
 
     /// Whether its kubelet says that it is not ready.
-    fn says_not_ready(&self) -> bool {
+    pub fn says_not_ready(&self) -> bool {
         self.ready().is_some_and(|ready| ready.status == "False")
     }
 

@@ -126,6 +126,7 @@ const ROWS: &[Row] = &[
     ("fence", &["list"], PODS, Place::Cluster, Purpose::All),
     ("fence", &["get"], LEASES, Place::In(HEARTBEATS), Purpose::All),
     ("fence", &["get", "create", "patch"], LEASES, HOME, Purpose::All),
+    ("fence", &["list"], ("volumeattachments", "storage.k8s.io"), Place::Cluster, RISK),
     ("fence", &["watch"], PODS, Place::Cluster, WAIT),
     ("fence", &["create"], EVENTS, Place::In("default"), RECORD),
 ];

@@ -61,7 +61,11 @@ pub struct Facts {
     pub mirror: bool,
     /// There is no object of its node.
     pub nodeless: bool,
+    /// The object of its node may not be read.
+    pub unread: bool,
     pub contact: Option<Contact>,
+    /// Its kubelet says that the node is not ready, also where it is known to be back.
+    pub not_ready: bool,
     /// The kubelet's last report has all containers ended.
     pub ended: bool,
     pub deletion: Deletion,
@@ -105,9 +109,15 @@ impl Facts {
             && (self.alone || self.single.unwrap_or(true))
     }
 
+    /// Whether its kubelet is alive, and its node not ready: what is started and ended there may hang.
+    pub fn may_hang(&self) -> bool {
+        self.contact == Some(Contact::NotReady) || self.contact == Some(Contact::Back) && self.not_ready
+    }
+
     /// Whether its containers may run. A kubelet that is well is believed when it reports their end.
     fn may_run(&self, contact: Contact) -> bool {
         match contact {
+            Contact::Back if self.not_ready => true,
             Contact::Heard | Contact::Back => !self.ended,
             Contact::Fenced => false,
             // A runtime that hangs may still run what the kubelet reported before.
@@ -177,7 +187,9 @@ mod tests {
             finished: false,
             mirror: false,
             nodeless: false,
+            unread: false,
             contact: Some(contact),
+            not_ready: contact == Contact::NotReady,
             ended: false,
             deletion,
             successor: Successor::Early,
@@ -241,6 +253,9 @@ mod tests {
                 let ended = Facts { ended: true, ..facts };
                 let believed = matches!(contact, Heard | Back);
                 assert_eq!(ended.risk(), if believed { Risk::High } else { one }, "{ended:?}");
+                if contact == Back {
+                    assert_eq!(Facts { not_ready: true, ..ended }.risk(), one, "{ended:?}");
+                }
             }
             for facts in [Facts { finished: true, ..facts }, Facts { scheduled: false, ..facts }] {
                 assert_eq!(facts.risk(), Risk::None, "{facts:?}");

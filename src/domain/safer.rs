@@ -81,6 +81,8 @@ pub enum Safe {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Eviction {
     Possible,
+    /// Its disruption budgets may not be read.
+    Unknown,
     /// These disruption budgets have nothing left.
     Spent(String),
     /// The API evicts no pod that several disruption budgets select.
@@ -151,7 +153,11 @@ pub fn ways(
                 format!("{node} is back: take it into service again, before pod GC deletes by force there");
             let undo = Way::by_hand(what, Some(format!("kubectl lease fence {node} --undo")));
             // Whatever is Terminating there before that is deleted by force if the node is not ready.
-            let later = on_a_living_node(pod, facts, ownership, eviction, now);
+            let later = if facts.may_hang() {
+                on_a_node_that_is_not_ready(pod, facts, ownership, eviction, now)
+            } else {
+                on_a_living_node(pod, facts, ownership, eviction, now)
+            };
             std::iter::once(undo).chain(later.into_iter().map(|way| Way { takes: None, ..way })).collect()
         }
         Some(Contact::NotReady) => on_a_node_that_is_not_ready(pod, facts, ownership, eviction, now),
@@ -169,10 +175,10 @@ pub fn ways(
         }
         None if facts.out_of_service.is_some() => vec![Way::by_hand(
             format!(
-                "find out whether {node} is alive: if it is, its out-of-service taint goes first, for pod GC deletes by \
-                 force what is Terminating there"
+                "ask a cluster administrator, who may read its heartbeat, whether {node} is alive: if it is, its \
+                 out-of-service taint goes first, for pod GC deletes by force what is Terminating there"
             ),
-            Some(format!("kubectl lease partitions {node}")),
+            Some(format!("kubectl describe node {node}")),
         )],
         None => on_a_node_that_is_not_seen(pod, facts, ownership, eviction, now),
     });
@@ -242,7 +248,7 @@ fn is_to_be_evicted(pod: &Pod, facts: &Facts) -> bool {
         _ if facts.nodeless => vec![unreachable, not_ready],
         Some(Contact::Late) => vec![unreachable, not_ready],
         Some(Contact::Silent) => vec![unreachable],
-        Some(Contact::NotReady) => vec![not_ready],
+        _ if facts.may_hang() => vec![not_ready],
         _ => return false,
     };
     facts.deletion == Deletion::NotBegun && !taints.iter().all(|taint| pod.tolerates(taint))
@@ -348,8 +354,8 @@ fn ended_by_its_controller(pod: &Pod, facts: &Facts, ownership: &Ownership) -> W
     if is_restarted(pod, ownership) {
         return Way::by_hand(
             format!(
-                "{outage}restart its Deployment, which ends all its pods before it starts others, also \
-                 those that are Terminating on nodes that are lost"
+                "{outage}restart its Deployment, which starts others only when all its pods are gone, also those on \
+                 nodes that are lost: until then none runs"
             ),
             Some(format!("kubectl rollout restart {at} -n {namespace}")),
         );
@@ -358,6 +364,15 @@ fn ended_by_its_controller(pod: &Pod, facts: &Facts, ownership: &Ownership) -> W
         let what = format!(
             "find out whether two of it may run at once: {controller} may start the next one before this one has ended"
         );
+        // Kinds of others may have the same name.
+        let full = pod.controller().filter(|owner| {
+            ownership.why == Why::UnknownKind && controller == format!("{}/{}", owner.kind, owner.name)
+        });
+        let full = full.and_then(|owner| {
+            let (group, version) = owner.api_version.split_once('/')?;
+            Some(format!("{}.{version}.{group}/{}", owner.kind.to_lowercase(), owner.name))
+        });
+        let at = full.unwrap_or(at);
         return Way::by_hand(what, Some(format!("kubectl get {at} -n {namespace} -o yaml")));
     };
     let end = stopped::stop(controller, namespace, wanted);
@@ -397,7 +412,7 @@ fn outage_until_all_have_ended(pod: &Pod, facts: &Facts, ownership: &Ownership) 
     let several = ownership.replicas.filter(|replicas| replicas.wanted > 1);
     let others = "all other replicas are ended too, and none is started until";
     match several {
-        Some(_) if facts.contact == Some(Contact::NotReady) => {
+        Some(_) if facts.may_hang() => {
             format!("only if an outage is acceptable ({others} {node} has ended this one): ")
         }
         Some(replicas) if !replicas.are_all_ready_without(pod) => format!(
@@ -426,8 +441,12 @@ fn asked_to_go(pod: &Pod, facts: &Facts, ownership: &Ownership, eviction: &Evict
     let few = ownership
         .replicas
         .filter(|replicas| facts.no_majority == Some(true) && !replicas.are_all_ready_without(pod));
-    let within_budget =
-        matches!(eviction, Eviction::Possible | Eviction::SeveralBudgets { spent: false, .. });
+    let within_budget = matches!(
+        eviction,
+        Eviction::Possible | Eviction::Unknown | Eviction::SeveralBudgets { spent: false, .. }
+    );
+    // A set that may not be read may have no majority without it.
+    let is_counted = facts.no_majority.is_some();
     if let (Some(replicas), true) = (few, within_budget) {
         let (controller, wanted) = (ownership.controller.as_deref().unwrap_or_default(), replicas.wanted);
         let wait = format!(
@@ -444,14 +463,25 @@ fn asked_to_go(pod: &Pod, facts: &Facts, ownership: &Ownership, eviction: &Evict
         ];
     }
     match eviction {
-        Eviction::Possible => vec![
-            Way {
+        Eviction::Possible | Eviction::Unknown if !is_counted => {
+            let controller = ownership.controller.as_deref().unwrap_or("its controller");
+            vec![delete(
+                format!(
+                    "delete it as usual, with its grace, if enough replicas of {controller} are ready without it"
+                ),
+                false,
+            )]
+        }
+        Eviction::Possible | Eviction::Unknown => {
+            let evict = Way {
                 what: "evict it: disruption budgets and its grace are kept".into(),
                 command: Some(format!("kubectl lease force-delete pod {} --safe", located(pod))),
                 takes: Some(Safe::Evict),
-            },
-            Way::delete(pod, "delete it as usual, with its grace"),
-        ],
+            };
+            let is_known = *eviction == Eviction::Possible;
+            let over = if is_known { "" } else { ", if no disruption budget forbids it" };
+            vec![evict, delete(format!("delete it as usual, with its grace{over}"), is_known)]
+        }
         Eviction::Spent(budgets) => vec![
             Way::by_hand(
                 format!("wait until the disruption budget {budgets} allows it, and evict it then"),
@@ -467,7 +497,7 @@ fn asked_to_go(pod: &Pod, facts: &Facts, ownership: &Ownership, eviction: &Evict
                      budgets ({}) select",
                     names.join(", ")
                 ),
-                !spent,
+                !spent && is_counted,
             )]
         }
     }
@@ -556,7 +586,8 @@ fn on_a_silent_node(pod: &Pod, facts: &Facts, ownership: &Ownership) -> Vec<Way>
 /// Pod GC deletes the pods of a node whose object is gone, and does not ask the machine.
 fn on_a_missing_node(pod: &Pod, facts: &Facts, ownership: &Ownership) -> Vec<Way> {
     let node = &pod.spec.node_name;
-    if facts.is_guarded() {
+    // What nothing starts again is lost with its object.
+    if facts.is_guarded() || facts.successor == Successor::Never {
         let labels = json!({ "kubernetes.io/hostname": node });
         let node_object =
             json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": node, "labels": labels } });
@@ -569,13 +600,19 @@ fn on_a_missing_node(pod: &Pod, facts: &Facts, ownership: &Ownership) -> Vec<Way
             format!("switch the machine of {node} off, and make sure of it, before pod GC deletes the pod"),
             None,
         );
-        return kept_from_being_evicted(pod, facts, ownership).into_iter().chain([create, off]).collect();
+        let off = facts.is_guarded().then_some(off);
+        return kept_from_being_evicted(pod, facts, ownership)
+            .into_iter()
+            .chain([create])
+            .chain(off)
+            .collect();
     }
     let what = "wait for pod GC, which deletes the pods of missing nodes within a minute";
     vec![Way::wait(pod, what, SignedDuration::ZERO)]
 }
 
-/// A deletion with its grace waits for the kubelet, whatever the node is.
+/// A deletion with its grace waits for the kubelet, whatever the node is, unless it is declared out of service:
+/// then pod GC completes it without asking the machine.
 fn on_a_node_that_is_not_seen(
     pod: &Pod,
     facts: &Facts,
@@ -584,12 +621,15 @@ fn on_a_node_that_is_not_seen(
     now: ServerTime,
 ) -> Vec<Way> {
     let node = &pod.spec.node_name;
+    let is_doubted = facts.unread && facts.must_be_one();
+    let and = if is_doubted { ", and whether it is declared out of service" } else { "" };
     let look = Way::by_hand(
-        format!("ask a cluster administrator how {node} is"),
+        format!("ask a cluster administrator how {node} is{and}"),
         Some(format!("kubectl lease partitions {node}")),
     );
-    let plain =
-        !facts.is_doubled_by_deletion() && facts.no_majority != Some(true) && *eviction == Eviction::Possible;
+    let plain = !facts.is_doubled_by_deletion()
+        && facts.no_majority == Some(false)
+        && *eviction == Eviction::Possible;
     let mut ways = match facts.deletion {
         Deletion::Stuck => Vec::new(),
         // The kubelet may be cut off, and several of it on one node may use the same storage.
@@ -598,6 +638,13 @@ fn on_a_node_that_is_not_seen(
         {
             Vec::new()
         }
+        Deletion::NotBegun if is_doubted && !facts.is_doubled_by_deletion() => {
+            let what = format!(
+                "delete it as usual, with its grace, unless {node} is declared out of service: else the object goes when \
+                 the kubelet has ended it"
+            );
+            return vec![look, Way { takes: None, ..Way::delete(pod, what) }];
+        }
         // Who may not see nodes may often not evict either.
         Deletion::NotBegun if plain => {
             let what = "delete it as usual, with its grace: the object goes when the kubelet has ended it";
@@ -605,6 +652,10 @@ fn on_a_node_that_is_not_seen(
         }
         Deletion::NotBegun | Deletion::Begun => on_a_living_node(pod, facts, ownership, eviction, now),
     };
-    ways.push(look);
+    if is_doubted {
+        ways.insert(0, look);
+    } else {
+        ways.push(look);
+    }
     ways
 }

@@ -30,7 +30,7 @@ has seen the case on real nodes; a cell without one is the rule's word alone.
   the worst that it could be.
 - With a terminationGracePeriodSeconds of 0 the risk is the same, but every deletion that does not ask for
   more, also by a controller that is scaled or restarted, removes the object before the containers have
-  ended: what must not run twice is then ended by hand.
+  ended: what must not run twice, and a controller can be told to end, is then ended by hand.
 ";
 
 const STORAGES: [(&str, &str); 3] = [
@@ -267,7 +267,9 @@ fn facts(contact: Contact, deletion: Deletion, owner: &str, storage: &str) -> Fa
         finished: false,
         mirror: false,
         nodeless: contact == Contact::Gone,
+        unread: false,
         contact: Some(contact),
+        not_ready: contact == Contact::NotReady,
         ended: false,
         deletion,
         successor: match owner {

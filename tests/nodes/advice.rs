@@ -487,12 +487,17 @@ fn a_user_who_may_not_see_nodes_deletes_with_its_grace() {
     ]);
     let first = run_that_stays(&stage, Kind::StatefulSet, "db");
     cut_off(&mut stage);
+    // Whether the node is declared out of service is not known either: that is to be asked before.
     let safely = ["force-delete", "pod", "db-0", "-n", &stage.namespace, "--safe", "--confirm", "--wait=5s"];
-    Plugin::new(plane().kubeconfig(user, 0))
+    let outcome = Plugin::new(plane().kubeconfig(user, 0))
         .run(&safely)
-        .expect(124)
+        .expect(6)
         .says(&format!("whether {a} is alive is not known"))
-        .says("1. delete it as usual, with its grace");
+        .says(&format!(
+            "1. ask a cluster administrator how {a} is, and whether it is declared out of service"
+        ));
+    assert_eq!(stage.pods("db"), std::slice::from_ref(&first));
+    types(&command(&outcome, "2. delete it as usual, with its grace, unless"));
     assert_eq!(stage.pods("db"), [Seen { terminating: true, ..first.clone() }]);
     stage.a().heal();
     stage.await_other_writer("db", &first.uid);

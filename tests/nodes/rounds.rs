@@ -537,8 +537,8 @@ impl Round<'_> {
             let said =
                 self.types(&format!("kubectl lease force-delete pod {pod} -n {}", self.stage.namespace));
             let Some((_, ways)) = read(&said.stderr) else { continue };
-            let is_first =
-                |way: &&Way| ["first: else", "before anything else"].iter().any(|it| way.what.contains(it));
+            let firsts = ["first: else", "before anything else", "is back: take it into service again"];
+            let is_first = |way: &&Way| firsts.iter().any(|it| way.what.contains(it));
             for way in ways.iter().take_while(is_first) {
                 self.follow(&pod, way);
             }
