@@ -1248,8 +1248,8 @@ pub struct Fence {
     #[arg(long)]
     pub confirm: bool,
 
-    /// Yes also where pods there are at a critical risk, with --confirm: the machine is off, or cut off
-    /// from all that it shares
+    /// Yes also where pods there are at a critical risk, or volumes are attached, with --confirm: the machine
+    /// is off, or cut off from all that it shares
     #[arg(long, requires = "confirm")]
     pub i_have_fenced: bool,
 

@@ -60,16 +60,17 @@ pub fn load(flags: &Connection) -> Result<Config> {
     check_files(user)?;
     check_user(user)?;
     check_headers(user)?;
-    if is_overheard(&config.cluster_url) {
+    if is_overheard(&config.cluster_url, config.proxy_url.as_ref()) {
         config.auth_info = without_credentials(&config.auth_info);
     }
     Ok(config)
 }
 
-/// Whether others can read what is sent: http to another machine. A proxy on this one, such as `kubectl proxy`, may
+/// Whether others can read what is sent: http to another machine, or through one. A proxy on this one, such as `kubectl proxy`, may
 /// want credentials.
-fn is_overheard(server: &Uri) -> bool {
-    server.scheme_str() == Some("http") && !super::proxy::is_loopback(server)
+fn is_overheard(server: &Uri, proxy: Option<&Uri>) -> bool {
+    let is_here = |it: &Uri| super::proxy::is_loopback(it);
+    server.scheme_str() == Some("http") && !(is_here(server) && proxy.is_none_or(is_here))
 }
 
 /// As client-go sends it without TLS.
@@ -101,7 +102,7 @@ pub fn oddities(config: &Config) -> Vec<String> {
     if config.accept_invalid_certs {
         oddities.push("the server's certificate is not checked: anybody can answer in its place".to_owned());
     }
-    if is_overheard(&config.cluster_url) {
+    if is_overheard(&config.cluster_url, config.proxy_url.as_ref()) {
         oddities.push("the connection is not encrypted: no credentials are sent".to_owned());
     } else if config.cluster_url.scheme_str() == Some("http") {
         oddities.push("the connection is not encrypted".to_owned());
@@ -589,8 +590,11 @@ mod tests {
             ("http://api.example.com:8080", true),
             ("http://192.0.2.7:8080", true),
         ] {
-            assert_eq!(is_overheard(&server.parse().unwrap()), overheard, "{server}");
+            assert_eq!(is_overheard(&server.parse().unwrap(), None), overheard, "{server}");
         }
+        let (here, proxy) = ("http://127.0.0.1:8001".parse().unwrap(), |it: &str| it.parse::<Uri>().unwrap());
+        assert!(is_overheard(&here, Some(&proxy("http://proxy.example.com:3128"))));
+        assert!(!is_overheard(&here, Some(&proxy("socks5://127.0.0.1:1080"))));
         let user = AuthInfo {
             username: Some("jane".into()),
             token_file: Some("/token".into()),

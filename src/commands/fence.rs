@@ -272,7 +272,7 @@ fn twice(seen: &Seen, around: &Surroundings, now: ServerTime) -> Option<String> 
     match around.attachments.as_deref() {
         Some([]) => None,
         Some(all) => Some(format!(
-            "{} attached there would be detached while containers write to it, if the machine is on",
+            "{} attached there would be detached while containers may write there, if the machine is on",
             count(all.len(), "volume")
         )),
         None => Some(format!(

@@ -1794,6 +1794,11 @@ mod tests {
         assert_eq!(ways.len(), 2, "{ways:#?}");
         assert!(ways[0].what.starts_with("keep the pod from being evicted, first"), "{ways:#?}");
         assert!(ways[1].what.starts_with("create the node object again"), "{ways:#?}");
+        // One that is to go anyway is not kept.
+        for deleted in [5, 600] {
+            let ways = Assessment::of(&pod("", Some(deleted), &json!([])), &missing, now()).safer;
+            assert!(ways[0].what.contains("pod GC") && ways[0].takes == Some(Safe::Await), "{ways:#?}");
+        }
     }
 
     /// Pod GC completes by force what is evicted there.

@@ -68,6 +68,17 @@ impl Standing {
         }
     }
 
+    /// The same, where it matters whether the time of one's own had run out: then it is expired.
+    #[must_use]
+    pub fn as_of(self, holder: &str, now: ServerTime) -> Self {
+        match self {
+            Self::Ours { until, .. } if !self.is_valid(now) => {
+                Self::Expired { holder: holder.to_owned(), since: until.unwrap_or(now.0) }
+            }
+            other => other,
+        }
+    }
+
     /// Whether it is held at this moment, by whoever.
     pub fn is_valid(&self, now: ServerTime) -> bool {
         match self {
@@ -306,6 +317,19 @@ mod tests {
     }
 
     /// Every combination of missing fields, and the edges of time.
+    #[test]
+    fn ones_own_that_has_run_out_is_expired() {
+        let ours = |until: i64| Standing::Ours {
+            until: Some(now().0 + SignedDuration::from_secs(until)),
+            admin: false,
+        };
+        assert_eq!(ours(0).as_of("me@host", now()), ours(0));
+        let since = now().0 - SignedDuration::from_secs(1);
+        assert_eq!(ours(-1).as_of("me@host", now()), Standing::Expired { holder: "me@host".into(), since });
+        let admins = Standing::Ours { until: None, admin: true };
+        assert_eq!(admins.clone().as_of("kubeadm:me@host", now()), admins);
+    }
+
     #[test]
     fn standings() {
         let held = |until: f64| Standing::Held { holder: "x".into(), until: at(until) };

@@ -586,8 +586,9 @@ fn on_a_silent_node(pod: &Pod, facts: &Facts, ownership: &Ownership) -> Vec<Way>
 /// Pod GC deletes the pods of a node whose object is gone, and does not ask the machine.
 fn on_a_missing_node(pod: &Pod, facts: &Facts, ownership: &Ownership) -> Vec<Way> {
     let node = &pod.spec.node_name;
-    // What nothing starts again is lost with its object.
-    if facts.is_guarded() || facts.successor == Successor::Never {
+    // What nothing starts again is lost with its object, unless it was to go anyway.
+    let is_lost = facts.successor == Successor::Never && facts.deletion == Deletion::NotBegun;
+    if facts.is_guarded() || is_lost {
         let labels = json!({ "kubernetes.io/hostname": node });
         let node_object =
             json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": node, "labels": labels } });

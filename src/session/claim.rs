@@ -212,6 +212,8 @@ impl Claim {
                     }
                     Ok(standing) => {
                         let (lease, now) = (seen.lease(), cluster.server_time());
+                        // It may be told only later, and time passes.
+                        let standing = standing.as_of(lease.map(Lease::holder).unwrap_or_default(), now);
                         let record = self.terms.record(lease, self.seconds, now);
                         (record, standing, self.terms.undo(lease, now))
                     }

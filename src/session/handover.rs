@@ -22,29 +22,38 @@ use crate::{
 /// A leader renews every few seconds; a silence of this length is looked into.
 const QUIET: Duration = Duration::from_secs(15);
 /// Who renewed so recently need not be asked.
-const FRESH: jiff::SignedDuration = jiff::SignedDuration::from_secs(2);
+pub const FRESH: jiff::SignedDuration = jiff::SignedDuration::from_secs(2);
 /// How often a ping is written anew when somebody else wrote in between.
 const ATTEMPTS: u32 = 5;
 
-/// Whether a candidate answers a ping in the time that the election controller would give it: the
-/// candidate as it then is, or `None`.
+/// A candidate that is alive.
+pub struct Answer {
+    /// As it then is.
+    pub candidate: Candidate,
+    /// The `pingTime` that was written to find that out; `None` where it had renewed just before.
+    pub pinged: Option<jiff::Timestamp>,
+}
+
+/// Whether a candidate answers a ping in the time that the election controller would give it. One that has
+/// renewed within `trusted` is not asked.
 pub async fn answers(
     cluster: &Cluster,
     resource: Resource,
     candidate: &Candidate,
-) -> Result<Option<Candidate>> {
+    trusted: jiff::SignedDuration,
+) -> Result<Option<Answer>> {
     let fresh = |it: &Candidate, now: ServerTime| {
-        !it.owes_an_answer() && it.spec.renew_time.is_some_and(|renewed| now.since(renewed) < FRESH)
+        !it.owes_an_answer() && it.spec.renew_time.is_some_and(|renewed| now.since(renewed) < trusted)
     };
     let mut pinged = candidate.clone();
     let mut attempt = 1;
-    loop {
+    let asked = loop {
         // Pinged by the controller a moment ago, or renewed by itself.
         if fresh(&pinged, cluster.server_time()) {
-            return Ok(Some(pinged));
+            return Ok(Some(Answer { candidate: pinged, pinged: None }));
         }
         match cluster.ping(resource, &pinged, &Writing::default()).await {
-            Ok(_) => break,
+            Ok(written) => break written.value.spec.ping_time,
             Err(error) if error.is_not_found() => return Err(vanished(candidate)),
             Err(error) if error.is_conflict() && attempt < ATTEMPTS => {
                 attempt += 1;
@@ -56,7 +65,7 @@ pub async fn answers(
             }
             Err(error) => return Err(error),
         }
-    }
+    };
     let at = address(candidate);
     let answer = until(cluster, resource, &at, QUIET, |now: Option<&Object<Candidate>>| match now {
         None => Some(None),
@@ -64,7 +73,10 @@ pub async fn answers(
     });
     match timeout(ANSWER_WITHIN.unsigned_abs(), answer).await {
         Err(_) => Ok(None),
-        Ok(answer) => answer?.map(Some).ok_or_else(|| vanished(candidate)),
+        Ok(answer) => {
+            let candidate = answer?.ok_or_else(|| vanished(candidate))?;
+            Ok(Some(Answer { candidate, pinged: asked }))
+        }
     }
 }
 

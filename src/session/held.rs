@@ -315,8 +315,8 @@ impl Held {
             // A write of ours that was still on its way, such as a rename, may have begun another term.
             let is_ours = |log: &Log| log.last_in(&lease.value).is_some();
             if !is_same_term(&lease.value, &ours.value) && !self.log.as_ref().is_some_and(is_ours) {
-                let anothers = if unanswered.is_empty() { Released::NotOurs } else { Released::Unanswered };
-                return Ok(self.log.as_ref().map_or(anothers, |log| log.left_to(&lease.value)));
+                let left_to = |log: &Log| log.left_to(&lease.value);
+                return Ok(self.log.as_ref().map_or_else(|| gone(&unanswered), left_to));
             }
             let undo = match &self.log {
                 None => Undo::Release,
@@ -338,7 +338,7 @@ impl Held {
             let failure = match cluster.write_lease(&self.at, &lease.value, &spec, notes, None, writing).await
             {
                 Ok(_) => return Ok(done),
-                Err(error) if error.is_not_found() => return Ok(Released::NotOurs),
+                Err(error) if error.is_not_found() => return Ok(gone(&unanswered)),
                 Err(error) => error,
             };
             if failure.is_unclear() {
@@ -354,7 +354,7 @@ impl Held {
             last = Some(failure);
             match self.read_again(cluster).await? {
                 Some(now) => lease = now,
-                None => return Ok(Released::NotOurs),
+                None => return Ok(gone(&unanswered)),
             }
         }
         done_by(&unanswered, &lease.value).ok_or_else(|| self.given_up("releasing", last))
@@ -510,6 +510,11 @@ impl Held {
         self.seen(owned);
         Ok(())
     }
+}
+
+/// What a release did to a lease that is not ours any more.
+fn gone(unanswered: &[(LeaseSpec, Released)]) -> Released {
+    if unanswered.is_empty() { Released::NotOurs } else { Released::Unanswered }
 }
 
 /// What a release without an answer did, if it is the last that was written to the lease.

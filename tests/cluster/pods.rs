@@ -980,7 +980,7 @@ fn a_volume_that_is_still_attached_takes_the_word_that_the_machine_is_off() {
         .run(&["fence", &node, "--confirm"])
         .expect(6)
         .says(&format!("{volume} is attached there"))
-        .says("1 volume attached there would be detached while containers write to it")
+        .says("1 volume attached there would be detached while containers may write there")
         .says("--confirm --i-have-fenced");
     plugin().run(&["fence", &node, "--confirm", "--i-have-fenced"]).expect(0);
     shared().kubectl(&["delete", "volumeattachment", &format!("va-{volume}")]);

@@ -38,7 +38,7 @@ use crate::{
     error::{Error, Result},
     exit::ExitCode,
     output::{Printer, progress::WaitLine},
-    session::handover::{self, Stage},
+    session::handover::{self, Answer, Stage},
 };
 
 /// How long to wait for a handover where no time is given: one takes 17 to 22 seconds.
@@ -53,6 +53,8 @@ const TOLD_EVERY: Duration = Duration::from_secs(60);
 struct Target {
     /// As it answered.
     candidate: Candidate,
+    /// The ping by which that was found out.
+    pinged: Option<jiff::Timestamp>,
     how: How,
     plan: Plan,
     /// What follows when the priority is cleared again.
@@ -85,8 +87,8 @@ pub async fn set(
     // server has priorities, and that we may write them. A dry run does not even ping.
     let resource = found.resource;
     let answers = try_join_all(chosen.iter().map(async |(_, candidate)| match args.write.dry_run {
-        DryRun::None => handover::answers(cluster, resource, candidate).await,
-        _ => Ok(Some(Candidate::clone(candidate))),
+        DryRun::None => handover::answers(cluster, resource, candidate, handover::FRESH).await,
+        _ => Ok(Some(Answer { candidate: Candidate::clone(candidate), pinged: None })),
     }))
     .await?;
     let mut targets = Vec::new();
@@ -101,8 +103,8 @@ pub async fn set(
             }
             printer.warn(&message);
         }
-        let candidate = answered.unwrap_or_else(|| candidate.clone());
-        targets.push(target(args, election, candidate, resource, cluster).await?);
+        let answer = answered.unwrap_or_else(|| Answer { candidate: candidate.clone(), pinged: None });
+        targets.push(target(args, election, answer, resource, cluster).await?);
     }
     agree(&words(args, &targets), args.yes, args.write.dry_run, cluster, printer)?;
 
@@ -161,8 +163,11 @@ async fn until_it_can_be_set(
     });
     let settled = settled.await?;
     drop(line);
-    if settled.waited && handover::answers(cluster, resource, candidate).await?.is_none() {
-        let error = ended(candidate, value, cluster.flags());
+    // A renewal of a moment ago may be the last one of a leader that has exited since.
+    let asked = async || handover::answers(cluster, resource, candidate, jiff::SignedDuration::ZERO).await;
+    if settled.waited && asked().await?.is_none() {
+        let led = plan.from.as_deref() == Some(candidate.name());
+        let error = ended(candidate, led, value, cluster.flags());
         if !force {
             return Err(error);
         }
@@ -172,7 +177,8 @@ async fn until_it_can_be_set(
 }
 
 /// The process of a candidate ended before it had the priority.
-fn ended(candidate: &Candidate, value: i32, flags: &str) -> Error {
+fn ended(candidate: &Candidate, led: bool, value: i32, flags: &str) -> Error {
+    let led = if led { "it has stepped down, and " } else { "it " };
     let hint = format!(
         "a component that restarts comes back under a new name: 'kubectl lease candidates set-priority {} {value} \
          -n {}' prefers it then",
@@ -180,7 +186,7 @@ fn ended(candidate: &Candidate, value: i32, flags: &str) -> Error {
         candidate.metadata.namespace
     );
     Error::NotFound {
-        message: format!("{} has ended: it has stepped down, and does not answer", candidate.name()),
+        message: format!("{} has ended: {led}does not answer", candidate.name()),
         hint: Some(with_flags(&hint, flags)),
     }
 }
@@ -189,7 +195,7 @@ fn ended(candidate: &Candidate, value: i32, flags: &str) -> Error {
 async fn target(
     args: &SetPriority,
     election: &Election<'_>,
-    candidate: Candidate,
+    Answer { candidate, pinged }: Answer,
     resource: Resource,
     cluster: &Cluster,
 ) -> Result<Target> {
@@ -218,7 +224,7 @@ async fn target(
     } else {
         after_clearing(&with, &priority::imagine(&candidate, None, how), from, now)
     };
-    Ok(Target { candidate, how, plan, cleared })
+    Ok(Target { candidate, pinged, how, plan, cleared })
 }
 
 /// What will happen, in words.
@@ -317,7 +323,7 @@ impl Setting<'_> {
                 return Ok(());
             }
         }
-        rescue(self.cluster, &plan.at, Some(candidate.name()), printer).await
+        rescue(self.cluster, &plan.at, self.target.pinged, printer).await
     }
 
     /// Whether a candidate has what this run wrote, and not what somebody else did.
@@ -440,21 +446,26 @@ async fn for_good(
         written?;
         let Target { candidate, plan, .. } = setting.target;
         tokio::select! {
-            seen = setting.see_that_it_is_not_asked(&writing, printer) => seen?,
-            error = interrupted() => {
-                let stands = if setting.written.get() {
-                    format!("has priority {}; whether it was asked to step down was not checked", args.priority)
-                } else {
-                    "has no priority, which was cleared until it has stepped down".to_owned()
-                };
-                let words = format!(
-                    "{} {stands}: 'kubectl lease candidates explain {} -n {}' shows it",
-                    candidate.name(), pasted(&plan.at.name, "LEASE"), plan.at.namespace
-                );
-                printer.note(&with_flags(&words, setting.cluster.flags()));
-                return Err(error);
-            }
+            seen = setting.see_that_it_is_not_asked(&writing, printer) => seen,
+            error = interrupted() => Err(error),
         }
+        .inspect_err(|_| {
+            let stands = if setting.written.get() {
+                format!(
+                    "has priority {}; whether the leader was asked to step down just before is not known",
+                    args.priority
+                )
+            } else {
+                "has no priority, which was cleared until it has stepped down".to_owned()
+            };
+            let words = format!(
+                "{} {stands}: 'kubectl lease candidates explain {} -n {}' shows it",
+                candidate.name(),
+                pasted(&plan.at.name, "LEASE"),
+                plan.at.namespace
+            );
+            printer.note(&with_flags(&words, setting.cluster.flags()));
+        })?;
         if let Err(error) = printer.done(&done(setting.target)) {
             keep(&mut failure, error);
         }

@@ -134,7 +134,7 @@ fn moves(dead: &[(&Election<'_>, Candidate, Why)], now: ServerTime) -> Vec<Strin
 
 /// A candidate as it is after a ping that it did not answer; `None` where it is alive.
 async fn silent(cluster: &Cluster, resource: Resource, candidate: &Candidate) -> Result<Option<Candidate>> {
-    if handover::answers(cluster, resource, candidate).await?.is_some() {
+    if handover::answers(cluster, resource, candidate, handover::FRESH).await?.is_some() {
         return Ok(None);
     }
     let now = handover::read_again(cluster, resource, candidate).await?;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use tokio::time::{Instant, sleep};
 
 use super::{Election, elections, plan::Plan, priority::HANDOVER};
@@ -49,12 +49,12 @@ pub async fn rescue_all(cluster: &Cluster, plans: &[&Plan], printer: &mut Printe
 }
 
 /// Makes sure that a priority that was cleared or set has not left a lease without a leader. Where it has, the
-/// holder's process may end; if it does not, the election is repaired. `pinged` is the candidate that this run
-/// has pinged itself.
+/// holder's process may end; if it does not, the election is repaired. `pinged` is the `pingTime` that this run
+/// has written itself.
 pub async fn rescue(
     cluster: &Cluster,
     at: &Address,
-    pinged: Option<&str>,
+    pinged: Option<Timestamp>,
     printer: &mut Printer,
 ) -> Result<()> {
     let without_a_leader = |called: &str| {
@@ -116,15 +116,15 @@ pub async fn rescue(
 fn is_electing(
     election: &Election<'_>,
     outlook: &Outlook<'_>,
-    pinged: Option<&str>,
+    ours: Option<Timestamp>,
     now: ServerTime,
 ) -> bool {
     let within = SignedDuration::try_from(DECIDED_WITHIN).unwrap_or_default();
     let was_pinged = election
         .candidates
         .iter()
-        .filter(|(candidate, _)| pinged != Some(candidate.name()))
         .filter_map(|(candidate, _)| candidate.spec.ping_time)
+        .filter(|pinged| ours != Some(*pinged))
         .any(|pinged| now.since(pinged) < within);
     was_pinged || outlook.leader.valid().is_none() || outlook.preferred.is_some()
 }

@@ -90,10 +90,7 @@ fn tell(args: &Acquire, taken: &[(Held, Standing)], cluster: &Cluster, printer: 
     for (held, before) in taken {
         let name = &held.at.name;
         let how = match before {
-            Standing::Ours { .. } if before.is_valid(written(held, cluster)) => {
-                "renewed, it was yours already".to_owned()
-            }
-            Standing::Ours { .. } => "acquired again, your time had run out".to_owned(),
+            Standing::Ours { .. } => "renewed, it was yours already".to_owned(),
             Standing::Expired { holder, .. } if held.who.is(holder) => {
                 "acquired again, your time had run out".to_owned()
             }
@@ -108,11 +105,6 @@ fn tell(args: &Acquire, taken: &[(Held, Standing)], cluster: &Cluster, printer: 
         printer.done(&format!("{name} {how}, held by {} {until}{note}", held.who))?;
     }
     Ok(())
-}
-
-/// When a lease that was just taken was last written: only then was it seen how it stood before.
-fn written(held: &Held, cluster: &Cluster) -> ServerTime {
-    held.lease().value.renewed().map_or_else(|| cluster.server_time(), ServerTime)
 }
 
 /// For how long a lease is held that was just taken for so many seconds: one that was held already is not

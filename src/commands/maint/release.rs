@@ -56,7 +56,7 @@ pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Re
                 Released::Yes => Ok(name),
                 Released::Unanswered => Err(Error::LostRace {
                     message: format!(
-                        "{name} is not yours any more: the answer to its release was lost, and it has changed hands since"
+                        "{name} was released, or has changed hands: the answer to its release was lost, and it is not held as it was"
                     ),
                 }),
                 _ => Err(Error::LostRace {
