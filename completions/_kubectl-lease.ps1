@@ -822,7 +822,7 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-lease' -ScriptBlock {
             [CompletionResult]::new('--disable-compression', '--disable-compression', [CompletionResultType]::ParameterName, 'Ask for uncompressed answers')
             [CompletionResult]::new('--undo', '--undo', [CompletionResultType]::ParameterName, 'Take the taint off: the node is back')
             [CompletionResult]::new('--confirm', '--confirm', [CompletionResultType]::ParameterName, 'Yes, the machine is off; where there is no terminal to ask on')
-            [CompletionResult]::new('--i-have-fenced', '--i-have-fenced', [CompletionResultType]::ParameterName, 'Yes also where pods there are at a critical risk, with --confirm: the machine is off, or cut off from all that it shares')
+            [CompletionResult]::new('--i-have-fenced', '--i-have-fenced', [CompletionResultType]::ParameterName, 'Yes also where pods there are at a critical risk, or volumes are attached, with --confirm: the machine is off, or cut off from all that it shares')
             [CompletionResult]::new('--take-malformed', '--take-malformed', [CompletionResultType]::ParameterName, 'Take a lease whose fields cannot be judged: a holder without renewTime or duration')
             [CompletionResult]::new('--ignore-medik8s', '--ignore-medik8s', [CompletionResultType]::ParameterName, 'Take a node that medik8s is working on')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')

@@ -763,7 +763,7 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l di
 false\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l undo -d 'Take the taint off: the node is back'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l confirm -d 'Yes, the machine is off; where there is no terminal to ask on'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l i-have-fenced -d 'Yes also where pods there are at a critical risk, with --confirm: the machine is off, or cut off from all that it shares'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l i-have-fenced -d 'Yes also where pods there are at a critical risk, or volumes are attached, with --confirm: the machine is off, or cut off from all that it shares'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l take-malformed -d 'Take a lease whose fields cannot be judged: a holder without renewTime or duration'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -l ignore-medik8s -d 'Take a node that medik8s is working on'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand fence" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -257,7 +257,7 @@ fn risks_follow_the_evidence() {
         (&stateless.0, &stateless.1, "low", "two at once do no harm"),
         (&namespace, "finished", "none", "its containers have ended"),
         (&namespace, "unscheduled", "none", "nothing runs"),
-        (&namespace, "orphan", "low", "wait for pod GC"),
+        (&namespace, "orphan", "low", "create the node object again"),
         (&namespace, "bare", "medium", "it has no controller"),
         (&namespace, "leader", "critical", "it holds the lease"),
         (&namespace, "disk", "critical", &format!("d: RWO, disk.example.com, attached to {dead}")),

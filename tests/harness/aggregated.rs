@@ -138,7 +138,10 @@ impl State {
         };
         let name = rest.trim_start_matches('/');
         if name.is_empty() {
-            let items: Vec<_> = self.candidates.values().cloned().collect();
+            let named = |name: &str| query.contains(&format!("fieldSelector=metadata.name%3D{name}"));
+            let is_selected = |name: &str| !query.contains("fieldSelector=") || named(name);
+            let selected = self.candidates.iter().filter(|(name, _)| is_selected(name));
+            let items: Vec<_> = selected.map(|(_, candidate)| candidate.clone()).collect();
             return (
                 200,
                 json!({ "kind": "LeaseCandidateList", "apiVersion": "coordination.k8s.io/v1beta1",

@@ -121,8 +121,7 @@ pub fn missing(nodes: usize) -> Option<String> {
             "no namespaces or mounts for this user: a container needs --privileged for them".to_owned(),
         );
     }
-    // As many as one more node for the control plane.
-    let instances = INOTIFY_INSTANCES * (nodes + 1);
+    let instances = inotify_instances(nodes);
     if let Some(free) = free_inotify_instances().filter(|free| *free < instances) {
         return Some(format!(
             "only {free} inotify instances are free, of the {instances} that {nodes} nodes need (sysctl \
@@ -136,6 +135,16 @@ pub fn missing(nodes: usize) -> Option<String> {
     denied.map(|it| {
         format!("no cgroups in {}: a container needs --privileged and them writable", it.base.display())
     })
+}
+
+/// Whether the system has enough for so many nodes.
+pub fn are_possible(nodes: usize) -> bool {
+    free_inotify_instances().is_none_or(|free| free >= inotify_instances(nodes))
+}
+
+fn inotify_instances(nodes: usize) -> usize {
+    // As many as one more node for the control plane.
+    INOTIFY_INSTANCES * (nodes + 1)
 }
 
 /// How many inotify instances root may still create. Without one, containerd starts without its runtime

@@ -73,9 +73,10 @@ fn main() -> std::process::ExitCode {
         return end;
     }
     let mut arguments = Arguments::from_args();
-    // Each has a pair of nodes, and mostly waits.
+    // Each has a pair of nodes, and mostly waits; some have a pair more.
     let threads = std::env::var("RUST_TEST_THREADS").ok().and_then(|count| count.parse().ok());
-    let threads = arguments.test_threads.or(threads).unwrap_or(4);
+    let most = || if nodes::are_possible(2 * 6 + 3) { 6 } else { 4 };
+    let threads = arguments.test_threads.or(threads).unwrap_or_else(most);
     arguments.test_threads = Some(threads);
 
     let missing = nodes::missing(2 * threads);
