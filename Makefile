@@ -36,7 +36,7 @@ sandbox-down: ## End the control plane of `make sandbox`
 # More at once than there are cores: most of them wait, for leases to run out and leaders to change.
 test: ## All tests; those on real nodes where there can be any
 	@assets="$(ASSETS)" && tests/control-plane/build kube-scheduler >/dev/null && oldest=$$(tests/control-plane/build oldest) && \
-	 KUBEBUILDER_ASSETS="$$assets" KUBEBUILDER_ASSETS_OLDEST="$$oldest" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-5} $(CARGO) test --locked --lib --bins --tests
+	 KUBEBUILDER_ASSETS="$$assets" KUBEBUILDER_ASSETS_OLDEST="$$oldest" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-6} $(CARGO) test --locked --lib --bins --tests
 	@$(MAKE) --no-print-directory test-nodes
 
 generate: ## The files that are made from the help texts and the rules: completions, man pages, README, docs/risks.md
@@ -50,10 +50,10 @@ test-offline: ## The tests that need no control plane
 	@$(CARGO) test --locked --lib --bins --test cli
 
 # As the short one, but until the plugin was run so many times; KUBECTL_LEASE_SEED does the same again.
-test-long: ## A long history of contended leases, judged by porcupine; 200 elections and 10 minutes of priorities; 30 rounds of faults of real nodes (20 minutes each)
+test-long: ## A long history of contended leases, judged by porcupine, and 200 races for one; 200 elections and 10 minutes of priorities; 30 rounds of faults of real nodes (20 minutes each)
 	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" KUBECTL_LEASE_HISTORY_OPERATIONS=$${KUBECTL_LEASE_HISTORY_OPERATIONS:-10000} \
-	 KUBECTL_LEASE_OUTAGE=$${KUBECTL_LEASE_OUTAGE:-100} \
-	 $(CARGO) test --locked --test cluster -- --nocapture history:: restarts::
+	 KUBECTL_LEASE_OUTAGE=$${KUBECTL_LEASE_OUTAGE:-100} KUBECTL_LEASE_RACES=$${KUBECTL_LEASE_RACES:-200} \
+	 $(CARGO) test --locked --test cluster -- --nocapture history:: restarts:: maint::of_32_processes
 	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" KUBECTL_LEASE_LINE_UPS=$${KUBECTL_LEASE_LINE_UPS:-200} \
 	 KUBECTL_LEASE_INTERLEAVING_SECONDS=$${KUBECTL_LEASE_INTERLEAVING_SECONDS:-600} \
 	 $(CARGO) test --locked --test cluster -- --nocapture line_ups:: interleavings::
