@@ -14,14 +14,13 @@ help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
 
 demo: ## Start a throw-away control plane and nodes, and show the plugin at work on them
-	@$(MAKE) --no-print-directory --jobs=2 demo-rust demo-go
+	@tests/harness/at-once plugin '$(MAKE) --no-print-directory demo-rust' 'control plane' '$(MAKE) --no-print-directory demo-go'
 	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" ./demo.sh
 
-# Both at once, line by line on the same terminal.
+# Not optimised: a newcomer waits for this, beside Go's compiler.
 demo-rust:
-	@CARGO_TERM_PROGRESS_WHEN=never $(CARGO) build --release --bin kubectl-lease
-	@CARGO_TERM_PROGRESS_WHEN=never $(CARGO) build --example sandbox
-demo-go: export TERM = dumb
+	@$(CARGO) build --locked --bin kubectl-lease --example sandbox
+demo-go: export KUBECTL_LEASE_PROGRESS = 2
 demo-go:
 	@tests/control-plane/build >/dev/null
 	@$(NODE_ASSETS)
@@ -36,10 +35,11 @@ sandbox-down: ## End the control plane of `make sandbox`
 # More at once than there are cores: most of them wait, for leases to run out and leaders to change.
 test: ## All tests; those on real nodes where there can be any
 	@assets="$(ASSETS)" && tests/control-plane/build kube-scheduler >/dev/null && oldest=$$(tests/control-plane/build oldest) && \
-	 KUBEBUILDER_ASSETS="$$assets" KUBEBUILDER_ASSETS_OLDEST="$$oldest" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-6} $(CARGO) test --locked --lib --bins --tests
+	 KUBEBUILDER_ASSETS="$$assets" KUBEBUILDER_ASSETS_OLDEST="$$oldest" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-6} $(CARGO) test --locked --workspace --lib --bins --tests
+	@$(CARGO) test --locked --workspace --doc
 	@$(MAKE) --no-print-directory test-nodes
 
-generate: ## The files that are made from the help texts and the rules: completions, man pages, README, docs/risks.md
+generate: ## The files that are made from the help texts and the rules: completions, man pages, docs/reference.md, docs/risks.md
 	@GENERATE=overwrite $(CARGO) test --locked --test cli -- generated:: risks::
 
 test-nodes: ## Only the tests on real nodes, as root, with containerd, runc and a static busybox
@@ -47,7 +47,8 @@ test-nodes: ## Only the tests on real nodes, as root, with containerd, runc and 
 	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" $(CARGO) test --locked --test nodes
 
 test-offline: ## The tests that need no control plane
-	@$(CARGO) test --locked --lib --bins --test cli
+	@$(CARGO) test --locked --workspace --lib --bins --test cli --test protocols
+	@$(CARGO) test --locked --workspace --doc
 
 # As the short one, but until the plugin was run so many times; KUBECTL_LEASE_SEED does the same again.
 test-long: ## A long history of contended leases, judged by porcupine, and 200 races for one; 200 elections and 10 minutes of priorities; 30 rounds of faults of real nodes (20 minutes each)
@@ -67,11 +68,14 @@ test-mutations: ## Break the protocol on purpose, one way at a time: a test has 
 bench: ## Time and memory beside kubectl and curl, as ratios
 	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" $(CARGO) bench --locked --bench compare
 
-lint: ## Formatting, clippy, and whether the patches of test-mutations still apply
+lint: ## Formatting, clippy, rustdoc, shellcheck, and whether the patches of test-mutations still apply
 	@$(CARGO) fmt --check
 	@tests/mutations/run --check
-	@$(CARGO) clippy --locked --all-targets -- -D warnings
+	@if command -v shellcheck >/dev/null; then git grep -l '^#!/usr/bin/env bash$$' -- ':!*.rs' ':!*.md' | xargs shellcheck; \
+	 else echo 'note: shellcheck is not installed: the scripts are not checked'; fi
+	@$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	@$(CARGO) clippy --locked --test nodes -- -D warnings
+	@RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked -p kube-leases --no-deps
 
 # For another target than this machine's own: make release TARGET=x86_64-unknown-linux-musl
 release: ## The archive for this machine and krew's manifest for it, in dist/, and how to install them

@@ -7,7 +7,7 @@ cd "$(dirname "$0")"
 sandbox=target/debug/examples/sandbox
 trap 'exit 130' INT TERM
 
-bold= plain=
+bold='' plain=''
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then bold=$'\033[1m' plain=$'\033[0m'; fi
 title() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 show() { printf '$ %s\n' "$*"; "$@"; }
@@ -26,7 +26,7 @@ fi
 trap '"$sandbox" down' EXIT
 folder=$PWD/target/sandbox
 export KUBECONFIG=$folder/admin-1.kubeconfig
-export PATH=$PWD/target/release:$KUBEBUILDER_ASSETS:$PATH
+export PATH=$PWD/target/debug:$KUBEBUILDER_ASSETS:$PATH
 
 # Runs a watch, and gives each of its lines to a command, which succeeds at the last one to be shown:
 # follow SECONDS-BETWEEN-LINES COMMAND KUBECTL…

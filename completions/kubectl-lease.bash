@@ -43,6 +43,9 @@ _kubectl__lease() {
             kubectl__lease,maint)
                 cmd="kubectl__lease__subcmd__maint"
                 ;;
+            kubectl__lease,options)
+                cmd="kubectl__lease__subcmd__options"
+                ;;
             kubectl__lease,partitions)
                 cmd="kubectl__lease__subcmd__partitions"
                 ;;
@@ -107,7 +110,7 @@ _kubectl__lease() {
 
     case "${cmd}" in
         kubectl__lease)
-            opts="-n -s -h -V --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help --version apiservers candidates leaders maint hold partitions force-delete fence doctor completion"
+            opts="-n -s -h -V --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help --version apiservers candidates leaders maint hold partitions force-delete fence doctor completion options"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -233,20 +236,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -271,18 +266,6 @@ _kubectl__lease() {
                     COMPREPLY=($(compgen -W "table wide json yaml name" -- "${cur}"))
                     return 0
                     ;;
-                --watch)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
-                -w)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
-                --no-headers)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --selector)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -415,20 +398,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -445,32 +420,12 @@ _kubectl__lease() {
                 return 0
             fi
             case "${prev}" in
-                --all-namespaces)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
-                -A)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --output)
                     COMPREPLY=($(compgen -W "table wide json yaml name" -- "${cur}"))
                     return 0
                     ;;
                 -o)
                     COMPREPLY=($(compgen -W "table wide json yaml name" -- "${cur}"))
-                    return 0
-                    ;;
-                --watch)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
-                -w)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
-                --no-headers)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 --selector)
@@ -605,20 +560,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -771,20 +718,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -929,20 +868,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1087,20 +1018,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1249,20 +1172,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1411,20 +1326,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1581,20 +1488,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1743,20 +1642,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1893,20 +1784,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -2043,20 +1926,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -2193,20 +2068,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -2350,20 +2217,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -2500,20 +2359,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -2650,20 +2501,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -2686,10 +2529,6 @@ _kubectl__lease() {
                     ;;
                 -o)
                     COMPREPLY=($(compgen -W "table wide json yaml name" -- "${cur}"))
-                    return 0
-                    ;;
-                --no-headers)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 --print)
@@ -2816,20 +2655,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -2990,20 +2821,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -3172,20 +2995,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -3338,20 +3153,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -3368,32 +3175,12 @@ _kubectl__lease() {
                 return 0
             fi
             case "${prev}" in
-                --all-namespaces)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
-                -A)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --output)
                     COMPREPLY=($(compgen -W "table wide json yaml name" -- "${cur}"))
                     return 0
                     ;;
                 -o)
                     COMPREPLY=($(compgen -W "table wide json yaml name" -- "${cur}"))
-                    return 0
-                    ;;
-                --watch)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
-                -w)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
-                --no-headers)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 --selector)
@@ -3528,20 +3315,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -3678,20 +3457,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -3868,20 +3639,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -3904,18 +3667,6 @@ _kubectl__lease() {
                     ;;
                 -o)
                     COMPREPLY=($(compgen -W "table wide json yaml name" -- "${cur}"))
-                    return 0
-                    ;;
-                --watch)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
-                -w)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
-                --no-headers)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 --selector)
@@ -4054,20 +3805,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -4224,20 +3967,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -4402,20 +4137,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -4584,20 +4311,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -4628,10 +4347,6 @@ _kubectl__lease() {
                     ;;
                 -o)
                     COMPREPLY=($(compgen -W "table wide json yaml name" -- "${cur}"))
-                    return 0
-                    ;;
-                --no-headers)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 --holder)
@@ -4758,10 +4473,6 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -4770,8 +4481,146 @@ _kubectl__lease() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kubectl__lease__subcmd__options)
+            opts="-n -s -h --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --kubeconfig)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --context)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cluster)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --user)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --namespace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --request-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --as)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --as-group)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --as-uid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --as-user-extra)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --server)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --username)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --password)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --certificate-authority)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --client-certificate)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --client-key)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --tls-server-name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --proxy-url)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -4794,18 +4643,6 @@ _kubectl__lease() {
                     ;;
                 -o)
                     COMPREPLY=($(compgen -W "table wide json yaml name" -- "${cur}"))
-                    return 0
-                    ;;
-                --watch)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
-                -w)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
-                --no-headers)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 --selector)
@@ -4940,20 +4777,12 @@ _kubectl__lease() {
                     fi
                     return 0
                     ;;
-                --insecure-skip-tls-verify)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
                 --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --proxy-url)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disable-compression)
-                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
                 *)

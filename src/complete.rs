@@ -4,8 +4,8 @@
 //! words typed so far, an empty last one where a new word begins, and takes one choice from each line
 //! of what it prints; a last line `:4` says that file names are no choices. It is this same binary
 //! under that name, and says `:0` behind `--`, where a command and its files follow. Names come from the
-//! cluster that the words typed so far mean, within a second or not at all, and whatever goes wrong nothing is said: an error in the middle of a command line helps
-//! nobody.
+//! cluster that the words typed so far mean, within a second or not at all. No error is printed: it would
+//! land in the middle of the command line.
 
 use std::{
     collections::BTreeSet,
@@ -22,29 +22,30 @@ use serde::Deserialize;
 
 use crate::{
     cli::{Cli, Connection, flag},
-    cluster::{
+    output::sanitise,
+};
+use kube_leases::{
+    client::{
         Cluster, NAMESPACES, NODES, PODS, Query,
         candidates::{candidates_query, leases_query},
-        config,
     },
-    domain::{
+    rules::{
         candidate::{self, Candidate},
         identity::{self, Identity},
         leader,
         lease::{Lease, Metadata},
         priority::Priority,
     },
-    output::sanitise,
 };
 
 /// The name by which kubectl finds it.
 pub const PROGRAM: &str = "kubectl_complete-lease";
 
-/// kubectl gives no limit, people do.
+/// kubectl has no timeout of its own here.
 const WITHIN: Duration = Duration::from_millis(800);
-/// For what cannot be given up half-way, such as a kubeconfig that is a pipe which nobody writes to.
+/// For what cannot be cancelled, such as reading a kubeconfig that is a pipe without a writer.
 const AT_MOST: Duration = Duration::from_millis(950);
-/// Nobody picks from more.
+/// More choices are of no use on a terminal.
 const MOST: u32 = 500;
 
 /// Whether this program was called under the name by which kubectl asks for completions.
@@ -179,7 +180,7 @@ fn with_names(mut command: clap::Command, word: &str, matches: &ArgMatches) -> c
         let kind = kind.unwrap_or_default().to_owned();
         let (connection, given) = (connection.clone(), given(matches, path, argument));
         let found = ArgValueCandidates::new(move || -> Vec<CompletionCandidate> {
-            // Nobody names the same one twice.
+            // A name that was typed already is no choice.
             let new = names.find(&connection).into_iter().filter(|name| !given.contains(name));
             new.map(|name| CompletionCandidate::new(format!("{kind}{name}"))).collect()
         });
@@ -241,7 +242,7 @@ impl Names {
     }
 
     fn of_kubeconfig(self, connection: &Connection) -> Option<BTreeSet<String>> {
-        let [contexts, clusters, users] = config::names(connection);
+        let [contexts, clusters, users] = crate::connection::names(connection);
         let names = match self {
             Self::Contexts => contexts,
             Self::Clusters => clusters,
@@ -252,7 +253,8 @@ impl Names {
     }
 
     async fn of_cluster(self, connection: &Connection) -> crate::error::Result<BTreeSet<String>> {
-        let cluster = Cluster::unseen(config::load(connection)?, WITHIN).await?;
+        let cluster = Cluster::unseen(crate::connection::load(connection)?, WITHIN).await?;
+        let cluster = cluster.acting_as(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
         let namespace = connection.namespace.as_deref();
         let whole = async |resource, namespace: Option<&str>| -> crate::error::Result<BTreeSet<String>> {
             #[derive(Deserialize)]

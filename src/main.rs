@@ -2,29 +2,17 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use kubectl_lease::{cli, commands, complete, output::Printer};
+use kubectl_lease::{cli, commands, complete, output::Printer, this_program};
 
 fn main() -> ExitCode {
     let typed = std::env::args_os();
-    #[cfg(unix)]
-    {
-        use kubectl_lease::{
-            cluster::detached,
-            session::{exec, leash, watchdog},
-        };
-        match std::env::args_os().nth(1) {
-            Some(word) if word == leash::SUBCOMMAND => return leash::run(typed.skip(2)),
-            Some(word) if word == watchdog::SUBCOMMAND => return watchdog::run(typed.skip(2)),
-            Some(word) if word == exec::SUBCOMMAND => return exec::run(typed.skip(2)),
-            Some(word) if word == exec::DIE => return exec::die(typed.skip(2)),
-            Some(word) if word == detached::SUBCOMMAND => return detached::run(typed.skip(2)),
-            _ => {}
-        }
+    if let Some(exit) = this_program().ok().and_then(|program| program.serve(std::env::args_os())) {
+        return exit;
     }
     let program = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
     if complete::is_asked(&program) {
         let words: Vec<_> = typed.skip(1).collect();
-        // Silent on failure, whatever it is: the answer goes into somebody's command line.
+        // Silent on failure, whatever it is: the answer goes into a command line that is being typed.
         let _ = Printer::stdio().raw(&complete::answer(words));
         return ExitCode::SUCCESS;
     }
@@ -42,8 +30,8 @@ fn main() -> ExitCode {
         error.exit_code()
     });
     #[cfg(unix)]
-    if let kubectl_lease::ExitCode::Killed(signal) = exit {
-        kubectl_lease::session::exec::die_of(signal);
+    if let (kubectl_lease::ExitCode::Killed(signal), Ok(program)) = (exit, this_program()) {
+        program.die_of(signal);
     }
     ExitCode::from(exit.code())
 }

@@ -2,16 +2,13 @@
 
 use std::ffi::{OsStr, OsString};
 
-use clap::{
-    CommandFactory as _, Parser as _,
-    error::{ContextKind, ContextValue, ErrorKind},
-};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::Cli;
+use super::{command, understand};
 
 /// The help or version that is asked for by words, or the error with a tip.
 pub(super) fn guess(words: &[OsString], mut error: clap::Error) -> clap::Error {
-    let root = Cli::command();
+    let root = command();
     let is_about_it = |kind| match error.get(kind) {
         Some(ContextValue::String(word)) => word == "help" || word == "version",
         _ => false,
@@ -22,7 +19,7 @@ pub(super) fn guess(words: &[OsString], mut error: clap::Error) -> clap::Error {
             || is_about_it(ContextKind::InvalidArg)
     });
     // A flag that shows something is an error to clap: nothing is ever done because of it.
-    match asked.as_ref().map(Cli::try_parse_from) {
+    match asked.as_deref().map(understand) {
         Some(Err(mistyped)) if mistyped.kind() == ErrorKind::InvalidSubcommand => error = mistyped,
         Some(Err(shown)) => return shown,
         Some(Ok(_)) | None => {}
@@ -114,7 +111,7 @@ fn understood<'a>(root: &'a clap::Command, words: &[OsString]) -> (&'a clap::Com
 /// and complains of what comes after it. What it would say if there were only verbs.
 fn mistyped_verb(above: &clap::Command, verb: &OsStr) -> Option<clap::Error> {
     let mut verbs = clap::Command::new("verbs")
-        .bin_name(format!("kubectl lease {}", above.get_name()))
+        .override_usage(format!("kubectl lease {} SUBCOMMAND [options]", above.get_name()))
         .subcommands(above.get_subcommands().cloned());
     let error = verbs.try_get_matches_from_mut([OsStr::new("verbs"), verb]).err()?;
     error.get(ContextKind::SuggestedSubcommand).is_some().then_some(error)
@@ -122,7 +119,7 @@ fn mistyped_verb(above: &clap::Command, verb: &OsStr) -> Option<clap::Error> {
 
 /// The verb of this command that is most similar to what may be a name or a mistyped verb.
 pub fn similar_verb(above: &str, word: &str) -> Option<String> {
-    let error = mistyped_verb(Cli::command().find_subcommand(above)?, OsStr::new(word))?;
+    let error = mistyped_verb(command().find_subcommand(above)?, OsStr::new(word))?;
     // In clap's order the most similar comes last.
     suggested(&error).pop()
 }

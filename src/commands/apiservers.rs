@@ -11,16 +11,21 @@ use serde_json::{Map, Value};
 use super::watching::{self, View};
 use crate::{
     cli::Apiservers,
-    cluster::{Cluster, LEASES, Object, Query},
-    domain::{
+    error::{Error, Result},
+    exit::ExitCode,
+    output::{
+        Cell, Change, Format, Item, Printer, Tone,
+        words::apiserver::{happened as word_of, state},
+    },
+};
+use kube_leases::{
+    client::{Cluster, LEASES, Object, Query},
+    rules::{
         duration,
         identity::{self, Happened, Identity, LABEL, Renewal, State, is_identity},
         lease::Lease,
         time::ServerTime,
     },
-    error::{Error, Result},
-    exit::ExitCode,
-    output::{Cell, Change, Format, Item, Printer, Tone},
 };
 
 pub async fn run(args: &Apiservers, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
@@ -180,7 +185,7 @@ impl Item for Apiserver {
         let ago = |age: Option<_>| Cell::or_none(age.map(duration::age));
         let mut cells = vec![
             Cell::or_none(identity.hostname.as_deref()),
-            Cell::new(identity.state.word()).tone(tone(identity.state)),
+            Cell::new(state(identity.state)).tone(tone(identity.state)),
             Cell::new(&identity.identity),
             Cell::or_none(identity.peer_address.as_deref()),
             ago(started),
@@ -216,21 +221,21 @@ impl Item for Apiserver {
     fn change(before: Option<&Self>, after: Option<&Self>, _: ServerTime) -> Option<Change> {
         let (old, new) = (before.map(|item| &item.identity), after.map(|item| &item.identity));
         let happened = Happened::between(old, new)?;
-        let was = old.map_or_else(String::new, |old| format!("was {}", old.state));
+        let was = old.map_or_else(String::new, |old| format!("was {}", state(old.state)));
         let (detail, tone) = match happened {
-            Happened::Joined => (new?.state.word().to_owned(), tone(new?.state)),
+            Happened::Joined => (state(new?.state).to_owned(), tone(new?.state)),
             Happened::Left => (before?.where_it_went(), Tone::Bad),
             Happened::Restarted => (was, Tone::Good),
-            Happened::Became(state) => {
+            Happened::Became(now_is) => {
                 let renewed = new?.age.map_or_else(String::new, |age| match duration::age(age) {
                     age if age.starts_with("in ") => format!(", renewed {age} by its own clock"),
                     age => format!(", last renewed {age} ago"),
                 });
-                (was + &renewed, tone(state))
+                (was + &renewed, tone(now_is))
             }
         };
         let subject = new.or(old)?.called().to_owned();
-        Some(Change { subject, what: happened.word(), detail, tone })
+        Some(Change { subject, what: word_of(happened), detail, tone })
     }
 }
 

@@ -9,7 +9,7 @@ use clap::CommandFactory as _;
 use clap_complete::aot::{Generator, Shell, generate};
 
 use crate::{
-    cli::{Cli, Completion, InstallCompletion},
+    cli::{Cli, Completion, InstallCompletion, shown},
     complete::PROGRAM,
     error::{Error, Result},
     exit::ExitCode,
@@ -33,7 +33,7 @@ pub fn run(verb: &Completion, printer: &mut Printer) -> Result<ExitCode> {
 /// The script that completes the program called by its own name.
 fn script(shell: impl Generator) -> String {
     let mut script = Vec::new();
-    generate(shell, &mut Cli::command().bin_name(PLUGIN), PLUGIN, &mut script);
+    generate(shell, &mut shown(Cli::command().bin_name(PLUGIN)), PLUGIN, &mut script);
     // In the script for bash, clap_complete writes the hyphen of the name in two ways, so that nothing
     // below a command is completed: https://github.com/clap-rs/clap/issues/6421
     String::from_utf8_lossy(&script).replace("kubectl__subcmd__lease", "kubectl__lease")

@@ -9,21 +9,26 @@ use jiff::SignedDuration;
 use serde_json::{Map, Value, json};
 
 use super::{
-    candidates::{check_namespace, within},
+    namespaces::{check_namespace, within},
     watching::{self, View},
 };
 use crate::{
     cli::Leaders,
-    cluster::{Cluster, LEASES, NODES, Object, PODS, Query, Readable, Resource, candidates::leases_query},
-    domain::{
+    error::{Error, Result},
+    exit::ExitCode,
+    output::{
+        Cell, Change, Format, Item, Printer, Tone,
+        words::leader::{process, state},
+    },
+};
+use kube_leases::{
+    client::{Cluster, LEASES, NODES, Object, PODS, Query, Readable, Resource, candidates::leases_query},
+    rules::{
         duration::age,
-        leader::{self, Belongs, History, Places, State},
+        leader::{self, Belongs, Happened, History, Look, Places, State},
         lease::{Lease, Metadata},
         time::ServerTime,
     },
-    error::{Error, Result},
-    exit::ExitCode,
-    output::{Cell, Change, Format, Item, Printer, Tone},
 };
 
 pub async fn run(
@@ -205,8 +210,8 @@ impl Row {
         Some(self.lease().holder()).filter(|holder| !holder.is_empty())
     }
 
-    fn process(&self) -> Option<String> {
-        Some(self.belongs.to_string()).filter(|words| !words.is_empty())
+    fn look(&self) -> Look {
+        Look { holder: self.lease().holder().to_owned(), state: self.state }
     }
 
     fn strategy(&self) -> Option<&str> {
@@ -263,12 +268,12 @@ impl Item for Row {
         let mut cells = vec![
             Cell::new(&lease.metadata.namespace),
             Cell::new(&lease.metadata.name),
-            Cell::new(format!("{}{flapping}", self.state)).tone(self.tone()),
+            Cell::new(format!("{}{flapping}", state(self.state))).tone(self.tone()),
             ago(lease.renewed()),
             remaining,
             Cell::new(format!("{transitions}{seen}")),
             Cell::or_none(self.holder()),
-            Cell::or_none(self.process().map(|process| format!("{process} (guess)"))),
+            Cell::or_none(process(&self.belongs).map(|process| format!("{process} (guess)"))),
         ];
         if wide {
             cells.extend([
@@ -287,7 +292,8 @@ impl Item for Row {
             "state": self.state,
             "holder": self.holder(),
             "coordinated": self.strategy().is_some(),
-            "processGuess": self.process(),
+            "process": self.belongs,
+            "processGuess": process(&self.belongs),
             "renewed": lease.renewed().map(|time| format!("{time:.6}")),
             "until": lease.expires().map(|time| format!("{time:.6}")),
             "transitions": lease.spec.lease_transitions.unwrap_or(0),
@@ -310,30 +316,30 @@ impl Item for Row {
         let row = after.or(before)?;
         let change =
             |what, detail: String, tone| Some(Change { subject: row.key.clone(), what, detail, tone });
-        let holder = |row: &Self| row.holder().unwrap_or("nobody").to_owned();
-        match (before, after) {
-            (None, Some(new)) => change("appeared", holder(new), new.tone()),
-            (Some(old), None) => change("deleted", format!("was held by {}", holder(old)), Tone::Bad),
-            (Some(old), Some(new)) => {
-                if new.holder() != old.holder() && new.holder().is_some() {
-                    let often = if new.flapping {
-                        format!("; flapping, {} changes seen", new.changes)
-                    } else {
-                        String::new()
-                    };
-                    let tone = if new.flapping { Tone::Bad } else { Tone::Good };
-                    return change("leads", format!("{}, was {}{often}", holder(new), holder(old)), tone);
+        let looks = (before.map(Self::look), after.map(Self::look));
+        let holder = |holder: Option<String>| holder.unwrap_or_else(|| "none".to_owned());
+        match Happened::between(looks.0.as_ref(), looks.1.as_ref())? {
+            Happened::Appeared { holder: by } => change("appeared", holder(by), row.tone()),
+            Happened::Deleted { holder: by } => {
+                change("deleted", format!("was held by {}", holder(by)), Tone::Bad)
+            }
+            Happened::Leads { holder: leader, before } => {
+                let was = holder(before);
+                if row.flapping {
+                    let detail = format!("{leader}, was {was}; flapping, {} changes seen", row.changes);
+                    change("leads", detail, Tone::Bad)
+                } else {
+                    change("leads", format!("{leader}, was {was}"), Tone::Good)
                 }
-                if new.state == old.state {
-                    return None;
-                }
-                let renewed = new
+            }
+            Happened::Became { state: now_is, before } => {
+                let renewed = row
                     .lease()
                     .renewed()
                     .map_or_else(String::new, |time| format!(", renewed {} ago", age(now.since(time))));
-                change(new.state.word(), format!("{}, was {}{renewed}", holder(new), old.state), new.tone())
+                let by = row.holder().unwrap_or("none");
+                change(state(now_is), format!("{by}, was {}{renewed}", state(before)), row.tone())
             }
-            (None, None) => None,
         }
     }
 }

@@ -3,37 +3,47 @@
 mod apiservers;
 mod candidates;
 mod completion;
-mod doctor;
-mod evidence;
+pub mod doctor;
 mod fence;
 mod force_delete;
 mod hold;
+mod holder;
 mod interrupts;
 mod leaders;
 mod maint;
+mod namespaces;
 mod partitions;
+mod under;
 mod watching;
 
 use std::time::Duration;
 
-use interrupts::{interrupted, none_so_far};
+use interrupts::interrupted;
 
 use crate::{
-    cli::{Cli, Command, Doctor, DryRun, Write},
-    cluster::{
-        Cluster, Resource, config,
+    cli::{self, Cli, Command, Doctor, DryRun, Write},
+    connection,
+    error::{Error, Result},
+    exit::ExitCode,
+    output::{Printer, words::count},
+};
+use kube_leases::{
+    client::{
+        Cluster, Resource,
         single::{Address, Writing},
     },
-    domain::duration,
-    error::{Error, Needs, Result},
-    exit::ExitCode,
-    output::Printer,
+    error::{Error as LibraryError, Permission},
+    rules::duration,
 };
 
 /// Runs what was typed.
 pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
     match &cli.command {
         Command::Completion(verb) => return completion::run(verb, printer),
+        Command::Options => {
+            printer.raw(&cli::options())?;
+            return Ok(ExitCode::Done);
+        }
         Command::Doctor(Doctor { print: Some(manifest), .. }) => return doctor::print(*manifest, printer),
         Command::ForceDelete(args) => args.check()?,
         _ => {}
@@ -47,15 +57,16 @@ pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
         // As typed: where it is not, some commands look in all namespaces.
         let namespace = cli.connection.namespace.clone();
         let namespace = namespace.as_deref();
-        let cluster = Cluster::new(config::load(&cli.connection)?, timeout).await?;
+        let cluster = Cluster::new(connection::load(&cli.connection)?, timeout).await?;
+        let cluster = cluster.acting_as(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
         let cluster = cluster.reached_by(cli.connection.typed());
         let exit = match cli.command {
             Command::Apiservers(args) => apiservers::run(&args, &cluster, printer).await,
             Command::Candidates(args) => candidates::run(&args, namespace, &cluster, printer).await,
             Command::Leaders(args) => leaders::run(&args, namespace, &cluster, printer).await,
             Command::Maint(verb) => maint::run(&verb, &cluster, printer).await,
-            // It was answered above.
-            Command::Completion(_) => Ok(ExitCode::Done),
+            // They were answered above.
+            Command::Completion(_) | Command::Options => Ok(ExitCode::Done),
             Command::Doctor(args) => Box::pin(doctor::run(&args, namespace, &cluster, printer)).await,
             Command::Hold(args) => hold::run(&args, &cluster, printer).await,
             Command::Partitions(args) => partitions::run(&args, namespace, &cluster, printer).await,
@@ -71,7 +82,7 @@ pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
 }
 
 fn writing(flags: &Write) -> Writing {
-    Writing { dry_run: flags.dry_run == DryRun::Server, field_manager: flags.field_manager.clone() }
+    Writing { dry_run: flags.dry_run == DryRun::Server, field_manager: Some(flags.field_manager.clone()) }
 }
 
 /// What is said behind what a dry run would have done.
@@ -83,25 +94,26 @@ fn dry_run_note(flags: &Write) -> &'static str {
     }
 }
 
-/// So many of something, as a person would say it.
-fn count(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
-}
-
-/// Nobody is asked about what they may not do.
-async fn check_right(verb: &'static str, resource: Resource, at: &Address, cluster: &Cluster) -> Result<()> {
+/// Checks the permission before prompting.
+async fn check_permission(
+    verb: &'static str,
+    resource: Resource,
+    at: &Address,
+    cluster: &Cluster,
+) -> Result<()> {
     match cluster.may(verb, resource, at).await {
         Ok(false) => {
             let namespace = Some(at.namespace.clone()).filter(|namespace| !namespace.is_empty());
             let place = namespace.as_ref().map_or_else(String::new, |namespace| format!(" in {namespace}"));
-            Err(Error::Forbidden {
-                message: format!("you may not {verb} {}{place}", resource.plural),
-                needs: Needs { verbs: verb, resource: resource.name(), namespace },
-            })
+            Err(LibraryError::Forbidden {
+                message: format!("you cannot {verb} {}{place}", resource.plural),
+                needs: Permission { verbs: verb, resource: resource.name(), namespace },
+            }
+            .into())
         }
         // A server that does not answer this may still allow it, and will say so if not.
-        Ok(true) | Err(Error::Forbidden { .. } | Error::NotServed { .. }) => Ok(()),
-        Err(error) => Err(error),
+        Ok(true) | Err(LibraryError::Forbidden { .. } | LibraryError::NotServed { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

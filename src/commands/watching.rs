@@ -3,23 +3,15 @@
 //! What a view shows while watching is worked out anew at each event and each second, so that what
 //! only the passing of time changes (alive, late, silent) changes too.
 
-use std::{collections::BTreeMap, ops::ControlFlow, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use futures::future::{join_all, try_join_all};
+use futures::future::try_join_all;
 use jiff::SignedDuration;
-use tokio::{
-    sync::mpsc,
-    time::{Instant, MissedTickBehavior, interval, sleep, timeout_at},
-};
+use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::remarks;
 use crate::{
     cli::Listing,
-    cluster::{
-        Cluster, Object, Query, Readable,
-        watch::{Contact, Event, follow_closely, follow_on},
-    },
-    domain::time::{ServerTime, judged_at},
     error::{Error, Result},
     exit::ExitCode,
     output::{
@@ -27,6 +19,13 @@ use crate::{
         listing::changes,
         screen::{Link, Screen},
     },
+};
+use kube_leases::{
+    client::{
+        Cluster, Object, Query, Readable,
+        watch::{Contact, Event, Follow, Watch},
+    },
+    rules::time::{ServerTime, judged_at},
 };
 
 /// A lease that is followed here changes every few seconds. What changes more rarely is asked about
@@ -72,52 +71,11 @@ pub async fn gather<T: Readable>(cluster: &Cluster, queries: &[Query]) -> Result
     Ok(lists.into_iter().map(|list| list.items).collect())
 }
 
-/// Follows objects until enough has been seen of them or the time is over; whether it has. `saw` hears
-/// of all that happens, and may bring the end nearer.
-pub async fn until<T: Readable>(
-    cluster: &Cluster,
-    query: &Query,
-    mut deadline: Option<Instant>,
-    mut saw: impl FnMut(Event<T>) -> ControlFlow<(), Option<Instant>>,
-) -> Result<bool> {
-    /// The server sends a bookmark each minute: a longer silence is a dead connection.
-    const DEAD: Duration = Duration::from_secs(90);
-    let (sender, mut events) = mpsc::channel::<((), Event<T>)>(16);
-    let watching = async {
-        loop {
-            let event = match deadline {
-                Some(deadline) => match timeout_at(deadline, events.recv()).await {
-                    Ok(event) => event,
-                    Err(_) => return Ok(false),
-                },
-                None => events.recv().await,
-            };
-            match event {
-                None | Some(((), Event::Lost(_))) => {}
-                Some(((), Event::Failed(error))) => return Err(error),
-                Some(((), event)) => match saw(event) {
-                    ControlFlow::Break(()) => return Ok(true),
-                    ControlFlow::Continue(nearer) => deadline = deadline.into_iter().chain(nearer).min(),
-                },
-            }
-        }
-    };
-    let following = async {
-        follow_on(cluster, query, DEAD, (), sender).await;
-        // Its last event says why it ended, and ends the other side.
-        std::future::pending::<()>().await;
-    };
-    tokio::select! {
-        outcome = watching => outcome,
-        () = following => Ok(false),
-    }
-}
-
 /// One source of objects, as far as it is known.
 struct Source<T> {
     objects: BTreeMap<String, Object<T>>,
     begun: bool,
-    lost: Option<(ServerTime, Error)>,
+    lost: Option<(ServerTime, kube_leases::Error)>,
 }
 
 impl<T> Default for Source<T> {
@@ -134,8 +92,11 @@ pub async fn run<V: View>(
     cluster: &Cluster,
     printer: &mut Printer,
 ) -> Result<ExitCode> {
-    let (sender, mut events) = mpsc::channel::<(usize, Event<V::Object>)>(64);
-    let contacts: Vec<Contact> = queries.iter().map(|_| Contact::default()).collect();
+    let contacts: Vec<Arc<Contact>> = queries.iter().map(|_| Arc::default()).collect();
+    let mut watch = Watch::new(cluster);
+    for (n, query) in queries.iter().enumerate() {
+        watch = watch.and_contact(n, query.clone(), Follow::quiet(QUIET), contacts[n].clone());
+    }
     let watching = async {
         let mut screen = Screen::new(printer, listing.output, !listing.no_headers);
         let mut sources: Vec<Source<V::Object>> = queries.iter().map(|_| Source::default()).collect();
@@ -145,7 +106,7 @@ pub async fn run<V: View>(
         second.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let mut next = tokio::select! {
-                event = events.recv() => event,
+                event = watch.next() => Some(event),
                 _ = second.tick(), if begun => None,
             };
             if next.is_some() && begun {
@@ -154,14 +115,14 @@ pub async fn run<V: View>(
                 sleep(TOGETHER).await;
             }
             // Whatever woke us: a contact counts only together with what it brought.
-            next = next.or_else(|| events.try_recv().ok());
+            next = next.or_else(|| watch.try_next());
             while let Some((source, event)) = next {
                 let last = contacts[source].last().unwrap_or_else(|| cluster.server_time());
                 if matches!(event, Event::Snapshot(_)) {
                     view.missed();
                 }
                 apply::<V>(&mut sources[source], event, last)?;
-                next = events.try_recv().ok();
+                next = watch.try_next();
             }
             begun = sources.iter().all(|source| source.begun);
             if !begun {
@@ -189,15 +150,8 @@ pub async fn run<V: View>(
             shown = items;
         }
     };
-    let following = async {
-        let follow = |(n, query)| follow_closely(cluster, query, QUIET, n, sender.clone(), &contacts[n]);
-        join_all(queries.iter().enumerate().map(follow)).await;
-        // The last event says why it ended, and ends the other side.
-        std::future::pending::<()>().await;
-    };
     tokio::select! {
         outcome = watching => outcome,
-        () = following => Ok(ExitCode::Done),
         _ = tokio::signal::ctrl_c() => Err(Error::Interrupted),
     }
 }
@@ -222,7 +176,7 @@ fn apply<V: View>(
         Event::Lost(error) => {
             source.lost = Some((last_contact, error));
         }
-        Event::Failed(error) => return Err(error),
+        Event::Failed(error) => return Err(error.into()),
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{structured, table::Cell, table::Tone};
-use crate::domain::time::ServerTime;
+use kube_leases::rules::time::ServerTime;
 
 /// `-o`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -57,7 +57,7 @@ pub trait Item: Clone {
     /// What makes two rows of different moments the same thing.
     fn key(&self) -> &str;
 
-    /// What to tell somebody who watches, if this is a change worth telling. At least one side is
+    /// What `--watch` prints, if this is a change worth telling. At least one side is
     /// there; without `before` the item is new, without `after` it is gone.
     fn change(before: Option<&Self>, after: Option<&Self>, now: ServerTime) -> Option<Change>;
 }
@@ -65,7 +65,7 @@ pub trait Item: Clone {
 /// Something that happened while watching.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Whom it happened to.
+    /// The name of the item that changed.
     pub subject: String,
     /// One word for it, the same for the same kind of change.
     pub what: &'static str,

@@ -11,6 +11,8 @@ pub mod sanitise;
 pub mod screen;
 pub mod structured;
 pub mod table;
+pub mod taking;
+pub mod words;
 
 pub use listing::{Change, Format, Item};
 pub use printer::{Brief, Printer};

@@ -6,6 +6,7 @@
 use std::{
     collections::BTreeSet,
     io::{self, IsTerminal as _, Write as _},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use anstream::{AutoStream, ColorChoice};
@@ -16,7 +17,8 @@ use super::{
     sanitise, structured,
     table::{self, Look, Tone},
 };
-use crate::{domain::time::ServerTime, error::Error, error::Result};
+use crate::{error::Error, error::Result};
+use kube_leases::rules::time::ServerTime;
 
 /// Writes for one run of the program.
 pub struct Printer {
@@ -27,6 +29,27 @@ pub struct Printer {
     colour_out: bool,
     colour_err: bool,
     warned: BTreeSet<String>,
+}
+
+/// What a printer has written, see [`Printer::recording`].
+#[derive(Clone, Default)]
+pub struct Recording(Arc<Mutex<Vec<u8>>>);
+
+impl Recording {
+    /// All of it, so far.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+}
+
+impl io::Write for Recording {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A decision's ground, see [`Printer::brief`].
@@ -55,6 +78,20 @@ impl Printer {
             err: Box::new(AutoStream::always(err)),
             warned: BTreeSet::new(),
         }
+    }
+
+    /// For a test: what would go to pipes, as stdout and stderr.
+    pub fn recording() -> (Self, [Recording; 2]) {
+        let [out, err] = <[Recording; 2]>::default();
+        let printer = Self {
+            out: Box::new(out.clone()),
+            err: Box::new(err.clone()),
+            terminal: false,
+            colour_out: false,
+            colour_err: false,
+            warned: BTreeSet::new(),
+        };
+        (printer, [out, err])
     }
 
     pub(super) fn is_terminal(&self) -> bool {
@@ -141,7 +178,7 @@ impl Printer {
         self.say("", Tone::Plain, message);
     }
 
-    /// What somebody has to know before they decide: a title with the word that counts, lines with a
+    /// The summary before a confirmation: a title with the word that counts, lines with a
     /// label each, and lists below them.
     pub fn brief(&mut self, brief: &Brief<'_>) {
         let colour = self.colour_err;
@@ -191,7 +228,7 @@ impl Printer {
     fn say(&mut self, label: &str, tone: Tone, message: &str) {
         let lines: Vec<_> = message.lines().map(sanitise::line).collect();
         let label = if label.is_empty() { String::new() } else { tone.paint(label, self.colour_err) };
-        // Where even stderr is gone there is nobody left to tell.
+        // A failed write to stderr cannot be reported anywhere.
         let _ = writeln!(self.err, "{label}{}", lines.join("\n  "));
         let _ = self.err.flush();
     }

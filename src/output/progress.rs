@@ -7,9 +7,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::{Printer, sanitise};
 
 /// How far work on several things has come.
-pub struct Progress(ProgressBar);
+pub struct Bar(ProgressBar);
 
-impl Progress {
+impl Bar {
     pub fn new(total: usize, what: &str) -> Self {
         let bar = ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr());
         if total > 1 {
@@ -27,7 +27,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for Bar {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }

@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use super::{Printer, sanitise};
 use crate::error::{Error, Result};
 
-/// Whether there is somebody to ask.
+/// Whether a prompt can be answered: stdin and stderr are terminals.
 pub fn possible() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }

@@ -14,7 +14,8 @@ use super::{
     sanitise, structured,
     table::{self, Cell, Tone},
 };
-use crate::{domain::time::ServerTime, error::Result};
+use crate::error::Result;
+use kube_leases::rules::time::ServerTime;
 
 /// How many changes stay on the screen.
 const LOG_LINES: usize = 5;
@@ -223,7 +224,7 @@ impl<'a> Screen<'a> {
 
         let mut frame = String::new();
         if self.drawn > 0 && self.size != size {
-            // The terminal may have wrapped or moved the lines: nobody knows where they are now.
+            // The terminal may have wrapped or moved the lines: where they are now is not known.
             frame.push_str("\x1b[2J\x1b[H");
         } else if self.drawn > 0 {
             // Up to the first line of the last frame, then clear from there on.

@@ -1,9 +1,12 @@
-use std::{fs, os::unix::fs::PermissionsExt as _, thread, time::Duration};
+//! What no server does on demand: faults, and what the plugin makes of them. On Windows without signals and
+//! terminals, which are others there.
+
+use std::{thread, time::Duration};
 
 use serde_json::{Value, json};
 
 use crate::{
-    plugin::{Plugin, wait_for},
+    plugin::Plugin,
     stub::{Reply, Stub, lease, list},
 };
 
@@ -174,6 +177,7 @@ fn a_watch_that_never_opens_is_a_lost_connection_and_makes_nobody_late() {
     assert_eq!(watching.stdout().lines().count(), 2, "{}", watching.stdout());
 }
 
+#[cfg(unix)]
 #[test]
 fn a_watch_that_was_suspended_looks_again_before_it_concludes() {
     let stub = Stub::start(|number, _| match number {
@@ -192,6 +196,7 @@ fn a_watch_that_was_suspended_looks_again_before_it_concludes() {
 
 /// While it was suspended the server's last words were kept by the connection: they are old, also when the
 /// watch was opened only meanwhile.
+#[cfg(unix)]
 #[test]
 fn what_arrived_during_a_suspension_is_no_news_of_now() {
     let openings: [fn(Duration, Vec<Value>) -> Reply; 2] = [Reply::Later, Reply::OpenedLater];
@@ -207,7 +212,7 @@ fn what_arrived_during_a_suspension_is_no_news_of_now() {
     });
     // The second one has asked for its watch.
     for (stub, _) in &watches {
-        wait_for("the watch", SOON, || stub.requests().len() > 1, String::new);
+        crate::plugin::wait_for("the watch", SOON, || stub.requests().len() > 1, String::new);
     }
     let signal = |name: &str| {
         for (_, watching) in &watches {
@@ -223,6 +228,7 @@ fn what_arrived_during_a_suspension_is_no_news_of_now() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn a_watch_passes_warnings_on_at_once_and_once() {
     let header = "warning: 299 - \"old\"\r\ndate: Fri, 01 Jan 2100 00:00:00 GMT\r\n";
@@ -261,6 +267,7 @@ fn a_watch_of_nothing_says_that_it_waits() {
     watching.until("b", SOON, |text| text.contains("   b   joined   alive"));
 }
 
+#[cfg(unix)]
 #[test]
 fn a_terminal_that_cannot_redraw_is_treated_as_a_pipe() {
     let stub = Stub::start(|number, _| match number {
@@ -275,6 +282,7 @@ fn a_terminal_that_cannot_redraw_is_treated_as_a_pipe() {
     assert!(!terminal.output().contains('\u{1b}'), "{}", terminal.output());
 }
 
+#[cfg(unix)]
 #[test]
 fn a_terminal_that_changes_its_size_shows_one_table_and_never_scrolls() {
     let hosts = ["a", "b", "c", "d", "e", "f"];
@@ -304,8 +312,11 @@ fn a_right_that_is_taken_away_ends_a_watch() {
     plugin(&stub).run(&["apiservers", "-w"]).expect(7).says("error: no more").says("--verb=list,watch");
 }
 
+/// The credential plugin is a script.
+#[cfg(unix)]
 #[test]
 fn an_exec_token_is_asked_for_again_only_when_it_is_refused() {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
     let stub = Stub::start(|_, head| {
         if head.to_lowercase().contains("authorization: bearer token-2\r\n") {
             Reply::Whole(200, "", list(1, &[lease("a", 1, 0)]))

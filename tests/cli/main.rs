@@ -4,12 +4,21 @@
 
 #[path = "../harness/plugin.rs"]
 mod plugin;
+#[path = "../harness/scripted.rs"]
+mod scripted;
+#[path = "../harness/stub.rs"]
 mod stub;
 
+#[cfg(unix)] // a script
+mod at_once;
+mod commands;
+#[cfg(unix)] // in bash
 mod completion;
 mod configuration;
 mod faults;
 mod generated;
+mod layers;
+mod links;
 mod man;
 mod risks;
 

@@ -6,14 +6,16 @@ use std::{
     process::{Command as Process, Stdio},
 };
 
-use clap::{Command, CommandFactory as _};
+use clap::{Arg, Command};
 use clap_mangen::{
     Man,
     roff::{Roff, bold, roman},
 };
-use kubectl_lease::{cli::Cli, exit::ExitCode};
+use kubectl_lease::{cli, exit::ExitCode};
 
 const ROOT: &str = "kubectl-lease";
+/// The page that has the global options, which the others refer to.
+const OPTIONS: &str = "kubectl-lease-options";
 
 /// By the names of their files.
 pub fn pages() -> BTreeMap<String, String> {
@@ -23,7 +25,7 @@ pub fn pages() -> BTreeMap<String, String> {
 
 /// Every command, and the part of its help that has the examples: for the first, the overview.
 fn every_command() -> Vec<(Command, String)> {
-    let mut root = in_full(Cli::command());
+    let mut root = in_full(cli::shown(cli::command()));
     let overview = root.render_help().to_string();
     root.build();
     let mut every = vec![(root, overview)];
@@ -43,22 +45,21 @@ fn name(command: &Command) -> &str {
     command.get_display_name().unwrap_or(ROOT)
 }
 
-/// What `-h` leaves to `--help` is described here too.
+/// With a heading for what is not an option.
 fn in_full(command: Command) -> Command {
     command
-        .mut_args(|argument| {
-            let argument = argument.hide_short_help(false);
-            if argument.is_positional() { argument.help_heading("Arguments") } else { argument }
-        })
+        .mut_args(
+            |argument| if argument.is_positional() { argument.help_heading("Arguments") } else { argument },
+        )
         .subcommand_help_heading("COMMANDS")
         .mut_subcommands(in_full)
 }
 
 fn page(command: &Command, help: &str) -> String {
     let is_root = name(command) == ROOT;
-    // clap_mangen's own synopsis has flags without their values, and no `--` before a COMMAND.
-    let usage = command.clone().render_usage().to_string().replacen("Usage: ", "", 1);
-    let man = Man::new(command.clone().override_usage(usage));
+    let has_global = name(command) == OPTIONS;
+    let hidden = |flag: Arg| if flag.is_global_set() { flag.hide(!has_global) } else { flag };
+    let man = Man::new(command.clone().mut_args(hidden));
     let mut sections = Vec::new();
     man.render_name_section(&mut sections).unwrap();
     man.render_synopsis_section(&mut sections).unwrap();
@@ -76,6 +77,9 @@ fn page(command: &Command, help: &str) -> String {
     let mut own = Roff::default();
     exit_status(command, &mut own);
     examples(help, &mut own);
+    if !has_global {
+        own.control("SH", ["SEE ALSO"]).text([bold(OPTIONS), roman("(1) for the options of all commands")]);
+    }
     own.to_writer(&mut sections).unwrap();
 
     // Each part brings these definitions; once is enough.
@@ -87,7 +91,7 @@ fn page(command: &Command, help: &str) -> String {
     definitions + &title + &ascii(&sections)
 }
 
-/// groff prints some characters as typographic ones, which nobody can paste into a shell, and takes none
+/// groff prints some characters as typographic ones, which cannot be pasted into a shell, and takes none
 /// beyond ASCII.
 fn ascii(text: &str) -> String {
     let escaped = |c: char| match c {
@@ -187,15 +191,25 @@ fn every_page_is_whole() {
 }
 
 #[test]
+fn the_global_options_are_on_a_page_of_their_own() {
+    for (name, page) in pages() {
+        let is_theirs = name == format!("{OPTIONS}.1");
+        assert_eq!(page.contains("\\-\\-kubeconfig\\fR"), is_theirs, "{name}");
+        assert_eq!(page.contains("\n.SH \"SEE ALSO\"\n"), !is_theirs, "{name}");
+        assert!(!page.contains("BOOL"), "{name}");
+    }
+}
+
+#[test]
 fn a_page_says_how_a_command_is_typed() {
     let pages = pages();
     for (name, usage) in [
-        ("kubectl-lease", "\\fBkubectl lease\\fR [OPTIONS] <COMMAND>"),
+        ("kubectl-lease", "\\fBkubectl lease\\fR COMMAND [options]"),
         (
             "kubectl-lease-maint-run",
-            "\\fBkubectl lease maint run\\fR [OPTIONS] [NODE]... \\-\\- <COMMAND>...",
+            "\\fBkubectl lease maint run\\fR (NODE... | \\-l label | \\-\\-all) [options] \\-\\- COMMAND [args...]",
         ),
-        ("kubectl-lease-hold", "\\fBkubectl lease hold\\fR [OPTIONS] <NAME> \\-\\- <COMMAND>..."),
+        ("kubectl-lease-hold", "\\fBkubectl lease hold\\fR NAME [options] \\-\\- COMMAND [args...]"),
     ] {
         let page = &pages[&format!("{name}.1")];
         assert!(page.contains(&format!(".SH SYNOPSIS\n{usage}\n")), "{name}: {page}");

@@ -3,9 +3,9 @@
 
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
-use kubectl_lease::domain::{
+use kube_leases::rules::{
     node::{Contact, Declared},
-    risk::{Deletion, Facts, Risk},
+    risk::{Deletion, PodFacts, Risk},
     workload::Successor,
 };
 
@@ -13,7 +13,7 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 const HEAD: &str = "# Risks
 
-<!-- Made by `make generate` from the rule in src/domain/risk.rs: do not edit. -->
+<!-- Made by `make generate` from the rule in kube-leases/src/rules/risk.rs: do not edit. -->
 
 How risky `kubectl lease force-delete` calls the deletion of a pod, by the state of its node, how far its
 deletion has come, who would start the next one, and what it writes to. A number names a test, below, that
@@ -261,8 +261,8 @@ fn seen() -> Vec<(Contact, Deletion, &'static str, &'static str, &'static str)> 
     SEEN.iter().copied().chain(rows).collect()
 }
 
-fn facts(contact: Contact, deletion: Deletion, owner: &str, storage: &str) -> Facts {
-    Facts {
+fn facts(contact: Contact, deletion: Deletion, owner: &str, storage: &str) -> PodFacts {
+    PodFacts {
         scheduled: true,
         finished: false,
         mirror: false,

@@ -100,7 +100,7 @@ fn the_lead_of_the_real_controller_manager_goes_where_it_was_said_to_go() {
     let words = plugin.run(&["candidates", "explain", MANAGER]).expect(0).stdout;
     assert!(words.contains(&format!("{} leads: renewed", leader())), "{words}");
     assert!(words.contains("The age of the candidates decides"), "{words}");
-    assert!(words.contains(&format!("If the leader goes, {} leads next.", next[0])), "{words}");
+    assert!(words.contains(&format!("If the leader ends, {} leads next.", next[0])), "{words}");
 
     // The leader dies, and who was called next is elected.
     let watching = plugin.start(&["candidates", "-w"]);
@@ -118,11 +118,11 @@ fn the_lead_of_the_real_controller_manager_goes_where_it_was_said_to_go() {
             .position(|line| line.contains(words))
             .unwrap_or_else(|| panic!("no '{words}' in\n{told}"))
     };
-    let leads = line(&format!("{}   leads   nobody led", short(&next[0])));
-    assert!(line(&format!("{}   lost   its lease ran out", short(&first))) < leads, "{told}");
+    let leads = line(&format!("{}   leads   there was no leader", short(&next[0])));
+    assert!(line(&format!("{}   lost   its lease expired", short(&first))) < leads, "{told}");
     // The controller may ask the living only when the dead one's time is over, and elects within
     // milliseconds of the answers: the answer and the lead are then told in one line.
-    assert!(line("answered the ping in") <= leads, "{told}");
+    assert!(line("acknowledged the ping in") <= leads, "{told}");
 
     // The third is preferred, and the lead moves to it while all are well.
     let all = items(&plugin, &[]);
@@ -462,8 +462,11 @@ fn a_priority_is_written_only_where_it_is_safe_and_agreed() {
         &[Entrant { alive: false, renewed: 200, ..Entrant::new("dead_3", "contest") }],
     );
     let args = ["candidates", "set-priority", "dead", "7", "-n", namespace, "--yes"];
-    plugin.run(&args).expect(6).says("dead_3 does not answer a ping").says("--force");
-    plugin.run(&[&args[..], &["--force"]].concat()).expect(0).says("warning: dead_3 does not answer a ping");
+    plugin.run(&args).expect(6).says("dead_3 does not acknowledge a ping").says("--force");
+    plugin
+        .run(&[&args[..], &["--force"]].concat())
+        .expect(0)
+        .says("warning: dead_3 does not acknowledge a ping");
 }
 
 #[test]
@@ -492,7 +495,7 @@ fn a_priority_for_a_time_is_cleared_when_it_is_over() {
     running.until_stderr("it is kept", SOON, |text| text.contains("Ctrl-C clears it"));
     plugin.run(&["candidates", "clear-priority", "one", "-n", namespace, "--yes"]).expect(0);
     assert_eq!(running.wait(), 0);
-    assert!(running.stderr().contains("somebody else has changed its priority"), "{}", running.stderr());
+    assert!(running.stderr().contains("another client has changed its priority"), "{}", running.stderr());
 
     // Left behind, and found again.
     plugin.run(&[&set[..], &["--for", "1s", "--detach"]].concat()).expect(0);
@@ -561,7 +564,7 @@ fn a_priority_for_a_time_is_taken_back_when_things_go_wrong() {
     running.until_stderr("it is kept", SOON, |text| text.contains("Ctrl-C clears it"));
     plugin.run(&["candidates", "set-priority", "two", "500", "-n", namespace, "--yes"]).expect(0);
     assert_eq!(running.wait(), 0, "{}", running.stderr());
-    assert!(running.stderr().contains("somebody else has changed its priority"), "{}", running.stderr());
+    assert!(running.stderr().contains("another client has changed its priority"), "{}", running.stderr());
     assert_eq!(pinned().as_deref(), Some("500"));
 
     // A pin whose annotations are gone tells by itself what it stands for.
@@ -611,7 +614,7 @@ fn what_changes_between_the_question_and_the_yes_is_noticed() {
     plugin.run(&["candidates", "set-priority", "two", "900", "-n", namespace, "--yes"]).expect(0);
     asked.types("y");
     assert_eq!(asked.wait(), 5, "{}", asked.screen());
-    asked.until("why", SOON, |screen| screen.contains("somebody else has changed the priority"));
+    asked.until("why", SOON, |screen| screen.contains("another client has changed the priority"));
     let object = candidate_object(plane, namespace, "two_2");
     assert_eq!(object["metadata"]["annotations"]["kubectl-lease.dev/priority"], "900");
     let asked = ask();
@@ -693,7 +696,7 @@ fn a_lease_whose_holder_is_null_is_left_alone_until_it_is_repaired() {
         .says("the lease's holderIdentity is null");
     let explained = plugin.run(&["candidates", "explain", "foreign", "-n", &namespace]).expect(0).stdout;
     for words in [
-        "Nobody leads: the lease's holder is null.",
+        "There is no leader: the lease's holder is null.",
         "'example.com/mine', which Kubernetes leaves to another",
     ] {
         assert!(explained.contains(words), "{explained}");
@@ -781,7 +784,7 @@ fn an_older_api_is_used_where_there_is_no_other() {
         .says("no kube-apiserver runs the election controller")
         .says("--force does it all the same");
     let explained = plugin.run(&["candidates", "explain", "old"]).expect(0).stdout;
-    assert!(explained.contains("Nobody leads: there is no lease yet."), "{explained}");
+    assert!(explained.contains("There is no leader: there is no lease yet."), "{explained}");
     let watching = plugin.start(&["candidates", "-w"]);
     watching.until("the table", SOON, |text| text.contains("one_1"));
 }

@@ -242,7 +242,10 @@ fn an_upgrade_goes_as_it_was_rehearsed() {
     assert_eq!(table.stdout.lines().count(), 5, "{table:?}");
     assert!(table.stderr.contains("all kube-apiservers are upgraded first"), "{table:?}");
     plugin.run(&["candidates", "rehearse", "nothing", "--to", "1.38"]).expect(3);
-    plugin.run(&["candidates", "rehearse", MANAGER, "--to", "new"]).expect(2).says("not a version");
+    plugin
+        .run(&["candidates", "rehearse", MANAGER, "--to", "new"])
+        .expect(2)
+        .says("must be a version such as 1.38");
 
     // Host by host, as it was said, and the first step back; each leader for as long as nothing is touched.
     for (step, n, from, to) in [(2, 0, old, new), (3, 1, old, new), (4, 1, new, old)] {

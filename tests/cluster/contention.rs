@@ -530,6 +530,8 @@ fn a_refusal_that_passes_ends_neither_a_wait_nor_a_watch() {
     let args = ["maint", "acquire", &node, "--holder", "jane", "--wait"];
     let mut waiting = Plugin::new(&proxy.kubeconfig).start(&args);
     waiting.until_stderr("it waits", SOON, |text| text.contains("held by 'other'"));
+    // A watch is refused for good if it was never allowed: it is open by then.
+    thread::sleep(Duration::from_secs(1));
     refuse(&proxy, &refusing);
     release_others(&node);
     assert_eq!(waiting.wait(), 0, "{}", waiting.stderr());

@@ -20,7 +20,7 @@ use crate::{
 };
 
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
-const GUARD: [&str; 2] = kubectl_lease::domain::guard::NAMES;
+const GUARD: [&str; 2] = kubectl_lease::commands::doctor::guard::NAMES;
 
 fn findings(outcome: &Outcome) -> Vec<(String, String, String)> {
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
@@ -37,7 +37,7 @@ fn a_cluster_that_has_everything_is_well_and_its_guard_guards() {
     let soon = std::time::Duration::from_secs(30);
     plane.await_elector();
     let before = plugin.run(&["doctor"]).expect(0).says("kubectl lease doctor --print guard | kubectl");
-    assert!(before.stdout.contains("nothing guards the reserved prefix"), "{before:?}");
+    assert!(before.stdout.contains("is not guarded"), "{before:?}");
     // What it prints is applied as it says, without a cluster at hand to print it.
     let nowhere = Plugin::new("/nowhere").run(&["doctor", "--print", "guard"]).expect(0);
     let guard = plane.folder.join("guard.yaml");
@@ -177,12 +177,12 @@ fn every_missing_right_is_named() {
     let found = findings(&nobody.run(&["doctor", "-o", "json"]).expect(4));
     let failed: Vec<_> = found.iter().filter(|(_, level, _)| level == "fail").collect();
     for (check, missing) in [
-        ("rights: apiservers", "you may not list leases in kube-system"),
-        ("rights: set-priority", "you may not get, list, watch, patch leasecandidates; list leases"),
-        ("rights: maint", "you may not get nodes; get, create, patch leases in kube-node-maintenance"),
-        ("rights: hold", "create, patch leases in default"),
-        ("rights: force-delete", "you may not get, delete pods in default"),
-        ("rights: fence", "you may not get, patch nodes; list pods; get leases in kube-node-lease"),
+        ("permissions: apiservers", "you cannot list leases in kube-system"),
+        ("permissions: set-priority", "you cannot get, list, watch, patch leasecandidates; list leases"),
+        ("permissions: maint", "you cannot get nodes; get, create, patch leases in kube-node-maintenance"),
+        ("permissions: hold", "create, patch leases in default"),
+        ("permissions: force-delete", "you cannot get, delete pods in default"),
+        ("permissions: fence", "you cannot get, patch nodes; list pods; get leases in kube-node-lease"),
     ] {
         let found = failed.iter().find(|(found, ..)| found == check).unwrap();
         assert!(found.2.contains(missing), "{found:?}");
@@ -292,7 +292,7 @@ fn a_kube_apiserver_whose_clock_differs_is_named() {
     // Who may not watch is told so, and by which role they may.
     let nobody = Plugin::new(shared().kubeconfig(User::Nobody, 0));
     let (level, message) = clocks(&nobody.run(&["doctor", "-o", "json", "--clocks"]).expect(4));
-    assert_eq!((level.as_str(), message.as_str()), ("warn", "how they differ may not be seen"));
+    assert_eq!((level.as_str(), message.as_str()), ("warn", "the differences cannot be read: no permission"));
 }
 
 /// Whoever is acted as has no rights but those that a test gives.
@@ -306,8 +306,8 @@ fn acting_as<'a>(user: &'a str, args: &[&'a str]) -> Vec<&'a str> {
 fn with_the_rights_that_are_called_needed_every_command_works() {
     let plane = shared();
     let admin = Plugin::new(plane.kubeconfig(User::Admin, 0));
-    let node = format!("rights-{}", random());
-    let namespace = format!("rights-{}", random());
+    let node = format!("permissions-{}", random());
+    let namespace = format!("permissions-{}", random());
     plane.kubectl(&["create", "namespace", &namespace]);
     plane.kubectl(&["create", "-f", &manifest(plane, &node)]);
     plane.apply(&serde_json::json!({
@@ -322,7 +322,7 @@ fn with_the_rights_that_are_called_needed_every_command_works() {
         ("set-priority", &["candidates", "set-priority", "solo", "5", "-n", &namespace, "--yes", "--for=1s"]),
         ("leaders", &["leaders"]),
         ("maint", &["maint", "acquire", &node]),
-        ("hold", &["hold", "rights", "-n", &namespace, "--", "true"]),
+        ("hold", &["hold", "permissions", "-n", &namespace, "--", "true"]),
         ("partitions", &["partitions"]),
         ("force-delete", &["force-delete", "pod", "lonely", "-n", &namespace, "--confirm"]),
         // Nobody has heard of this node: it may be fenced.
@@ -337,7 +337,7 @@ fn with_the_rights_that_are_called_needed_every_command_works() {
             let outcome = admin.run(&acting_as(&user, doctor)).expect(4);
             let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
             let mut items = document["items"].as_array().unwrap().iter();
-            items.find(|item| item["check"] == format!("rights: {command}")).unwrap().clone()
+            items.find(|item| item["check"] == format!("permissions: {command}")).unwrap().clone()
         };
         let before = row();
         assert_eq!(before["level"], "fail", "{before:#}");

@@ -311,7 +311,7 @@ fn a_stuck_election_is_recognised_and_repaired() {
     let patch = json!({ "spec": { "preferredHolder": b } }).to_string();
     plane.kubectl(&["patch", "lease", "stuck", "-n", &namespace, "--type=merge", "-p", &patch]);
     let explained = explain(&plugin, &namespace, "stuck");
-    assert_eq!((&explained["forecast"], &explained["dependsOn"]), (&json!("open"), &json!("holderEnds")));
+    assert_eq!((&explained["forecast"], &explained["dependsOn"]), (&json!("open"), &json!("holder-ends")));
     let words = plugin.run(&["candidates", "explain", "stuck", "-n", &namespace]).expect(0).stdout;
     assert!(
         words.contains(&format!(
@@ -394,7 +394,7 @@ fn a_leader_without_coordinated_election_is_an_obstacle_and_not_about_to_go() {
     let set = ["candidates", "set-priority", "b", "9", "-n", &namespace, "--yes", "--wait", "8s"];
     plugin.run(&set).expect(6).says(&format!("{old} leads without coordinated election")).says("--force");
     let forced = plugin.run(&[&set[..], &["--force"]].concat()).expect(0);
-    assert!(forced.stderr.contains(&format!("{old} keeps the lead of {namespace}/migrated.")), "{forced:?}");
+    assert!(forced.stderr.contains(&format!("{old} keeps leading {namespace}/migrated.")), "{forced:?}");
     assert!(forced.stderr.lines().count() < 8, "{forced:?}");
     assert_eq!(world.leader("migrated"), Some(old.clone()));
     // It goes, and who was called next leads.
@@ -423,7 +423,7 @@ fn where_the_lead_goes_when_a_priority_is_cleared_is_predicted_by_the_rule() {
     world.catch_up();
     std::thread::scope(|scope| {
         for (lease, words) in
-            [("same", "keeps the lead"), ("older", "the lead moves to a-older: a second failover")]
+            [("same", "keeps leading"), ("older", "leadership moves to a-older: a second failover")]
         {
             let (plugin, world, namespace) = (&plugin, &world, &namespace);
             scope.spawn(move || {
@@ -579,18 +579,24 @@ fn candidates_that_were_left_behind_are_named_and_pruned() {
     let explained = explain(&plugin, &namespace, "storm");
     assert_eq!(explained["forecast"], "stays");
     let told = wrongs(&explained);
-    assert!(told.contains("cp-1_old and cp-8_old do not answer: the controller pings all"), "{told}");
-    assert!(told.contains("cp-1_old does not answer any more, and still has a priority"), "{told}");
+    assert!(
+        told.contains("cp-1_old and cp-8_old do not acknowledge pings: the controller pings all"),
+        "{told}"
+    );
+    assert!(
+        told.contains("cp-1_old does not acknowledge pings any more, and still has a priority"),
+        "{told}"
+    );
     assert!(told.contains(&format!("candidates prune storm -n {namespace}'")), "{told}");
     for words in [
-        "storm: cp-1_old and cp-8_old do not answer: the controller pings all",
-        "storm: cp-1_old does not answer any more, and still has a priority",
-        "calm: cp-9_old does not answer: the controller pings all",
+        "storm: cp-1_old and cp-8_old do not acknowledge pings: the controller pings all",
+        "storm: cp-1_old does not acknowledge pings any more, and still has a priority",
+        "calm: cp-9_old does not acknowledge pings: the controller pings all",
     ] {
         warned_by_doctor(&plugin, &namespace, words);
     }
     let told = wrongs(&explain(&plugin, &namespace, "calm"));
-    assert!(told.contains("cp-9_old does not answer: the controller pings all"), "{told}");
+    assert!(told.contains("cp-9_old does not acknowledge pings: the controller pings all"), "{told}");
     let pinged = || field(plane, &namespace, "leasecandidate", &leader, "{.spec.pingTime}");
     let first = pinged();
     wait_for("the controller pings again", SOON, || pinged() != first, pinged);
@@ -622,7 +628,7 @@ fn candidates_that_were_left_behind_are_named_and_pruned() {
     assert_eq!(left(), all);
     // Its deletion leaves the lead where it is; that of one whose strategy keeps a better one out would not.
     let one = prune(&["cp-8_old", "--yes"]).expect(0);
-    assert!(!one.stderr.contains("The lead of"), "{one:?}");
+    assert!(!one.stderr.contains("Leadership of"), "{one:?}");
     assert_eq!(one.stdout, "leasecandidate.coordination.k8s.io \"cp-8_old\" deleted\n");
     prune(&["calm", "--yes"]).expect(0);
     assert_eq!(left(), ["cp-1_old"]);
@@ -861,7 +867,7 @@ fn a_leader_that_is_asked_to_step_down_for_itself_does_not_stay() {
     let patch = json!({ "spec": { "preferredHolder": a } }).to_string();
     plane.kubectl(&["patch", "lease", "itself", "-n", &namespace, "--type=merge", "-p", &patch]);
     let explained = explain(&plugin, &namespace, "itself");
-    assert_eq!((&explained["forecast"], &explained["dependsOn"]), (&json!("open"), &json!("holderEnds")));
+    assert_eq!((&explained["forecast"], &explained["dependsOn"]), (&json!("open"), &json!("holder-ends")));
     assert_eq!(explained["next"], json!([b]));
     until_leads(&world, "itself", "b", HANDOVER);
 }

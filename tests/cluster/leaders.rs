@@ -123,7 +123,7 @@ fn a_watch_counts_changes_of_hands_and_marks_flapping() {
         watching.stdout()
     );
     write("");
-    watching.until("its release", SOON, |text| text.contains("busy   released   nobody, was healthy"));
+    watching.until("its release", SOON, |text| text.contains("busy   released   none, was healthy"));
 
     let terminal = plugin.start_on_terminal(&["leaders", "-w", "-n", &namespace], 20, 140);
     write("laptop_4");

@@ -240,7 +240,7 @@ impl Batch {
         let Self { namespace, world, .. } = self;
         let (one, other) = (*random.of(&["a", "b"]), *random.of(&["a", "b", "old"]));
         let name = world.name(&lease(n), one);
-        let pin = kubectl_lease::domain::priority::pin(5, "1.37.0").unwrap();
+        let pin = kube_leases::rules::priority::pin(5, "1.37.0").unwrap();
         match random.below(7) {
             // A priority, cleared again by somebody with kubectl in the middle of the handover.
             0 | 1 => {

@@ -30,6 +30,7 @@ mod hold;
 mod interleavings;
 mod kubeconfigs;
 mod leaders;
+mod library;
 mod line_ups;
 mod maint;
 mod native;

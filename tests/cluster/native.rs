@@ -68,8 +68,8 @@ fn a_priority_is_native_where_the_server_keeps_it_and_never_said_to_be_set_where
         "spec": { "holderIdentity": "one_1", "leaseDurationSeconds": 3600,
                   "renewTime": format!("{:.6}", jiff::Timestamp::now()) },
     }));
-    set(&[]).expect(0).says("one_1 keeps the lead of default/component.");
-    for (value, says) in [("8", "one_1 keeps the lead"), ("10", "moves from one_1 to two_2")] {
+    set(&[]).expect(0).says("one_1 keeps leading default/component.");
+    for (value, says) in [("8", "one_1 keeps leading"), ("10", "moves from one_1 to two_2")] {
         let args = ["candidates", "set-priority", "two", value, "-n", "default", "--yes", "--force"];
         plugin.run(&args).expect(0).says(says);
     }

@@ -10,11 +10,11 @@ use std::{
     time::Duration,
 };
 
-use kubectl_lease::{
-    cli::Connection,
-    cluster::{Cluster, Object, PODS, Query, config},
-    domain::pod::Pod,
+use kube_leases::{
+    client::{Cluster, Object, PODS, Query},
+    rules::pod::Pod,
 };
+use kubectl_lease::{cli::Connection, connection};
 use serde_json::{Value, json};
 
 use crate::{
@@ -462,7 +462,7 @@ fn a_watch_sees_what_a_look_sees() {
     let watching = plugin().start(&["partitions", "-w", "-l", &selector, "--as", &seer]);
     watching.until("the late node", SOON, |text| text.contains(&format!("{late}   late")));
     let watching = plugin().start(&["partitions", "-w", "-l", &selector, "--as", &blind]);
-    watching.until_stderr("the warning", SOON, |text| text.contains("you may not read the leases"));
+    watching.until_stderr("the warning", SOON, |text| text.contains("you cannot read the leases"));
 }
 
 #[test]
@@ -546,7 +546,7 @@ fn what_may_not_be_seen_is_a_risk_and_what_may_not_be_done_is_not_asked_about() 
         let args = [&["force-delete", "web", "-n", &namespace, "--as", user], flags].concat();
         plugin().run(&args)
     };
-    let forbidden = run(&looker, &[]).expect(7).says(&format!("you may not delete pods in {namespace}"));
+    let forbidden = run(&looker, &[]).expect(7).says(&format!("you cannot delete pods in {namespace}"));
     assert!(!forbidden.stderr.contains("risk"), "nothing is shown that cannot be done: {forbidden:?}");
     run(&deleter, &[])
         .expect(6)
@@ -996,7 +996,7 @@ fn a_volume_that_is_still_attached_takes_the_word_that_the_machine_is_off() {
     plugin()
         .run(&["fence", &node, "--confirm", "--as", &user])
         .expect(6)
-        .says("volumes may be attached there (you may not list volumeattachments)");
+        .says("volumes may be attached there (you cannot list volumeattachments)");
 }
 
 /// Pods of a node that joins while they are listed are not stranded.
@@ -1118,7 +1118,9 @@ fn a_living_node_is_not_fenced_and_a_dead_one_is_emptied_and_restored() {
     assert_eq!(outcome.rows()[0][1], "fenced");
     plugin().run(&["fence", &dead, "--undo"]).expect(6).says("is not back");
     finalizers("null");
-    terminal.until("it is empty", COLLECTED, |screen| screen.contains(&format!("{dead} is let go of")));
+    terminal.until("it is empty", COLLECTED, |screen| {
+        screen.contains(&format!("all pods on {dead} that do not tolerate the taint were deleted"))
+    });
     assert_eq!(terminal.wait(), 0);
     assert_eq!(uid(&namespace, &name), "");
     assert_eq!(lease("{.spec.holderIdentity}"), "", "and released");
@@ -1346,10 +1348,10 @@ fn partitions_are_listed_with_what_is_stranded() {
     let (of, user) = (format!("--clusterrole={role}"), format!("--user={role}"));
     shared().kubectl(&["create", "clusterrolebinding", &role, &of, &user]);
     let unlisted =
-        "you may not list deployments.apps, replicasets.apps, jobs.batch: controllers that were told";
+        "you cannot list deployments.apps, replicasets.apps, jobs.batch: controllers that were scaled";
     plugin().run(&["partitions", "--as", &role]).expect(0).says(unlisted);
     let outcome = plugin().run(&["partitions", &alive, "--as", &role]).expect(0);
-    assert!(!outcome.stderr.contains("you may not list"), "{outcome:#?}");
+    assert!(!outcome.stderr.contains("you cannot list"), "{outcome:#?}");
 }
 
 #[test]
@@ -1452,9 +1454,9 @@ fn a_list_in_pages_is_whole() {
     let names = |kubeconfig: &Path, page: u32, wanted: &dyn Fn(&Pod) -> bool| -> Vec<String> {
         let flags = Connection { kubeconfig: Some(kubeconfig.to_owned()), ..Connection::default() };
         runtime.block_on(async {
-            let cluster = Cluster::new(config::load(&flags).unwrap(), None).await.unwrap();
+            let cluster = Cluster::new(connection::load(&flags).unwrap(), None).await.unwrap();
             let query = Query { page: Some(page), ..Query::new(PODS).namespace(&namespace) };
-            let list = cluster.sift(&query, wanted).await.unwrap();
+            let list = cluster.list_where(&query, wanted).await.unwrap();
             let name =
                 |pod: &Object<Pod>| pod.document(PODS)["metadata"]["name"].as_str().unwrap().to_owned();
             list.items.iter().map(name).collect()

@@ -276,7 +276,7 @@ impl Guard {
     }
 
     fn valid(&mut self, terminate: u64, kill: u64) {
-        let now = kubectl_lease::clock::BootInstant::now().to_millis();
+        let now = kube_leases::clock::BootInstant::now().to_millis();
         self.order(&format!("valid {} {}", now + terminate, now + kill));
     }
 

@@ -147,9 +147,11 @@ fn a_refusal_that_passes_of_the_next_of_several_ends_nothing() {
     for list in [false, true] {
         let [a, b] = nodes();
         others(&[&b]);
-        let (moment, second) = (Moment::default(), b.clone());
+        let (moment, second, reads) = (Moment::default(), b.clone(), AtomicUsize::new(0));
         let proxy = FaultProxy::start(shared(), move |method, path| {
-            let looks = path.contains(&format!("/{NAMESPACE}/leases/{second}"));
+            // The first is that of before it waits.
+            let looks = path.contains(&format!("/{NAMESPACE}/leases/{second}"))
+                && reads.fetch_add(1, Ordering::SeqCst) > 0;
             let lists = path.contains(&format!("metadata.name%3D{second}")) && path.contains(NAMESPACE);
             let refused = method == "GET" && if list { lists } else { looks };
             if refused && moment.lasts(1000) { Fault::Refuse(403) } else { Fault::None }
@@ -212,13 +214,15 @@ fn medik8s_that_could_be_seen_is_not_ignored_when_it_cannot_be() {
 #[test]
 fn medik8s_that_was_listed_is_not_ignored_when_it_cannot_be_read() {
     let [a, b] = nodes();
+    let label = format!("listed={}", random());
+    shared().kubectl(&["label", "node", &a, &b, &label]);
     others(&[&b]);
     let (refused, path) = (AtomicBool::new(false), format!("/{MEDIK8S}/leases/node-{a}"));
     let proxy = FaultProxy::start(shared(), move |_, asked| {
         let first = asked.contains(&path) && !refused.swap(true, Ordering::SeqCst);
         if first { Fault::Refuse(403) } else { Fault::None }
     });
-    let mut one = gathering(&Plugin::new(&proxy.kubeconfig), &[&a, &b], &[]);
+    let mut one = gathering(&Plugin::new(&proxy.kubeconfig), &[], &["-l", &label]);
     write(MEDIK8S, &format!("node-{a}"), "node-maintenance", 120);
     release_others(&b);
     one.until_stderr("it waits for medik8s", SOON, |text| {
@@ -227,6 +231,29 @@ fn medik8s_that_was_listed_is_not_ignored_when_it_cannot_be_read() {
     assert_eq!([holder(&a), holder(&b)], ["", ""]);
     delete_medik8s(&a);
     assert_eq!(one.wait(), 0, "{}", one.stderr());
+}
+
+/// Of a cluster with thousands of nodes.
+#[test]
+fn a_few_nodes_are_read_by_name_and_not_out_of_a_list_of_all() {
+    let [a, b] = nodes();
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let lists = Arc::clone(&asked);
+    let proxy = FaultProxy::start(shared(), move |method, path| {
+        let is_list = path.contains("/leases?") || path.contains("/nodes?");
+        if method == "GET" && is_list && !path.contains("metadata.name") {
+            lists.lock().unwrap().push(path.to_owned());
+        }
+        Fault::None
+    });
+    let plugin = Plugin::new(&proxy.kubeconfig);
+    for verb in ["acquire", "renew", "status", "release"] {
+        plugin.run(&["maint", verb, &a, &b, "--holder", "jane"]).expect(0);
+    }
+    assert_eq!([holder(&a), holder(&b)], ["", ""]);
+    assert_eq!(*asked.lock().unwrap(), [""; 0]);
+    let missing = format!("{b}-gone");
+    plugin.run(&["maint", "acquire", &a, &missing]).expect(3).says(&format!("there is no node '{missing}'"));
 }
 
 /// It asks for an hour of patience and is busy for two seconds: neither undoing nor renewing has an hour.
@@ -262,15 +289,38 @@ fn a_server_that_asks_for_too_much_patience_gets_less() {
     }
 }
 
+/// What took long to be written is renewed before it is said for how long it is held.
+#[test]
+fn a_renewal_of_what_was_just_taken_waits_for_a_busy_server() {
+    let [node] = nodes();
+    others(&[&node]);
+    release_others(&node);
+    let (writes, moment, write) = (AtomicUsize::new(0), Moment::default(), write_to(&node));
+    let proxy = FaultProxy::start(shared(), move |method, path| {
+        if !write(method, path) {
+            Fault::None
+        } else if writes.fetch_add(1, Ordering::SeqCst) == 0 {
+            Fault::SlowAnswer(3000)
+        } else if moment.lasts(1500) {
+            Fault::Busy(3600)
+        } else {
+            Fault::None
+        }
+    });
+    Plugin::new(&proxy.kubeconfig).run(&["maint", "acquire", &node, "--holder", "jane"]).expect(0);
+    assert_eq!(holder(&node), "jane");
+}
+
 /// One of two is lost, and so is the connection before the other is let go.
 #[test]
 fn a_gathering_that_lost_one_ends_with_its_time() {
     let [a, b] = nodes();
     others(&[&b]);
-    let (down, path) = (AtomicBool::new(false), format!("/{NAMESPACE}/leases/{a}"));
+    let (down, reads, path) =
+        (AtomicBool::new(false), AtomicUsize::new(0), format!("/{NAMESPACE}/leases/{a}"));
     let proxy = FaultProxy::start(shared(), move |method, asked| {
-        // It is first looked at by who has lost it.
-        if method == "GET" && asked.ends_with(&path) {
+        // The first is that of before; then it is looked at by who has lost it.
+        if method == "GET" && asked.ends_with(&path) && reads.fetch_add(1, Ordering::SeqCst) > 0 {
             down.store(true, Ordering::SeqCst);
         }
         if down.load(Ordering::SeqCst) { Fault::CutBefore } else { Fault::None }

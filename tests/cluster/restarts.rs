@@ -181,6 +181,9 @@ fn a_restart_that_refuses_everything_for_a_while_ends_no_command_and_strands_no_
     let mut waiter = plugin.start(&["hold", "held", "-n", "default", "--wait", "--", "true"]);
     waiter.until_stderr("it waits", SOON, |text| text.contains("waiting for"));
 
+    // A watch that was not opened yet when the server restarts is refused for good.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+
     let asked = [
         "list /apis/coordination.k8s.io/v1/namespaces/kube-system/leases",
         "list /apis/coordination.k8s.io/v1beta1/leasecandidates",

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use kubectl_lease::{
-    cli::Connection,
-    cluster::{Cluster, config},
-};
+use kube_leases::client::Cluster;
+use kubectl_lease::{cli::Connection, connection};
 
 use crate::{
     harness::{ControlPlane, Shape, User},
@@ -17,7 +15,7 @@ fn served_candidates(plane: &ControlPlane) -> Option<&'static str> {
     let flags = Connection { kubeconfig: Some(plane.kubeconfig(User::Admin, 0)), ..Connection::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let cluster = Cluster::new(config::load(&flags).unwrap(), None).await.unwrap();
+        let cluster = Cluster::new(connection::load(&flags).unwrap(), None).await.unwrap();
         cluster.lease_candidates(None).await.unwrap().map(|resource| resource.version)
     })
 }
@@ -56,9 +54,10 @@ fn where_features_are_off_the_plugin_says_so() {
     }
     plugin.run(&["leaders"]).expect(0);
     let doctor = plugin.run(&["doctor"]).expect(0).says("--feature-gates=CoordinatedLeaderElection=true");
-    for line in
-        ["coordinated election   warn    is off", "apiservers             warn    publish no identities"]
-    {
+    for line in [
+        "coordinated election        warn    is off",
+        "apiservers                  warn    no identity leases",
+    ] {
         assert!(doctor.stdout.contains(line), "{}", doctor.stdout);
     }
     assert!(!doctor.stdout.contains("apiserver clocks"), "there are none to compare: {}", doctor.stdout);
@@ -72,7 +71,7 @@ fn where_features_are_off_the_plugin_says_so() {
     reader.run(&["maint", "acquire", "node-1"]).expect(0);
     reader.run(&["maint", "release", "node-1"]).expect(0);
     let doctor = plugin.run(&["doctor"]).expect(0);
-    assert!(doctor.stdout.contains("and guarded: you may hold with --admin"), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("and is guarded: you can use --admin"), "{}", doctor.stdout);
 
     plugin.run(&["apiservers"]).expect(3).says("error: this cluster has no kube-apiserver identities").says(
         "hint: its kube-apiservers publish them unless started with --feature-gates=APIServerIdentity=false",

@@ -287,6 +287,21 @@ fn shown(shell: &Terminal) -> u32 {
     find(&shell.screen()).unwrap()
 }
 
+/// As [`shown`], when the command has the terminal: a key that is typed before that is the script's.
+#[track_caller]
+fn shown_in_front(shell: &Terminal) -> u32 {
+    let command = shown(shell);
+    // Behind the name in parentheses: state, parent, process group, session, terminal, its foreground group.
+    let in_front = || {
+        let stat = fs::read_to_string(format!("/proc/{command}/stat")).unwrap_or_default();
+        let fields: Vec<&str> =
+            stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
+        fields.len() > 5 && fields[2] == fields[5]
+    };
+    wait_for("it has the terminal", SOON * 3, in_front, || shell.screen());
+    command
+}
+
 /// It has no terminal to ask on: it belongs to the command.
 #[test]
 fn a_credential_plugin_that_uses_the_terminal_does_not_stop_the_renewals() {
@@ -397,7 +412,7 @@ fn ctrl_c_ends_the_script_as_well_as_the_command() {
             shell_line(&[&[BINARY][..], &hold(&name, &["sh", "-c", "echo pid-$$; exec sleep 600"])].concat());
         let script = shell_line(&[program, "-c", &format!("ulimit -c 0; {line}; echo next-$((1 + 1))")]);
         keyboard.types(&format!("{script}; echo code-$?\r"));
-        let command = shown(&shell);
+        let command = shown_in_front(&shell);
         keyboard.types(key);
         all_gone(&[command], SOON);
         wait_for("it is released", SOON, || holder(&name).is_empty(), || shell.screen());
@@ -416,7 +431,7 @@ fn ctrl_c_ends_the_script_as_well_as_the_command() {
     let line = shell_line(&[&[BINARY][..], &hold(&name, &["sh", "-c", command])].concat());
     let script = shell_line(&["sh", "-c", &format!("{line}; echo next-$?")]);
     keyboard.types(&format!("clear; {script}\r"));
-    shown(&shell);
+    shown_in_front(&shell);
     keyboard.types("\x03");
     shell.until("the script goes on", SOON, |screen| screen.contains("next-4"));
     leave(&mut shell, &mut keyboard);
@@ -513,7 +528,7 @@ fn a_signal_to_every_process_may_come_to_the_watchdog_after_the_plugin_has_passe
         ready.display()
     );
     let mut guard = Guard::start(&script, &[]);
-    let now = kubectl_lease::clock::BootInstant::now().to_millis();
+    let now = kube_leases::clock::BootInstant::now().to_millis();
     guard.order(&format!("valid {} {}", now + 90_000, now + 91_000));
     let dog = guard.reported("watching");
     guard.reported("started");

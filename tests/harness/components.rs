@@ -11,14 +11,14 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use kubectl_lease::{
-    cli::Connection,
-    cluster::{
-        Cluster, Object, Query, Resource, config,
+use kube_leases::{
+    client::{
+        Cluster, Object, Query, Resource,
         single::{Address, Writing},
     },
-    domain::{candidate::Candidate, priority},
+    rules::{candidate::Candidate, priority},
 };
+use kubectl_lease::{cli::Connection, connection};
 use serde_json::{Value, json};
 
 use super::{ControlPlane, User};
@@ -102,10 +102,10 @@ impl Components {
         let thread = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let cluster = Cluster::new(config::load(&flags).unwrap(), None).await.unwrap();
+                let cluster = Cluster::new(connection::load(&flags).unwrap(), None).await.unwrap();
                 while !stopped.load(Ordering::Relaxed) {
                     if let Ok(list) = cluster.list::<Candidate>(&query).await {
-                        for candidate in list.items.iter().filter(|it| it.value.owes_an_answer()) {
+                        for candidate in list.items.iter().filter(|it| it.value.owes_acknowledgement()) {
                             renew(&cluster, &candidate.value).await;
                         }
                     }

@@ -14,14 +14,14 @@ use std::{
 
 use futures::future::join_all;
 use jiff::Timestamp;
-use kubectl_lease::{
-    cli::Connection,
-    cluster::{
-        Cluster, LEASES, Object, Query, Resource, config,
+use kube_leases::{
+    client::{
+        Cluster, LEASES, Object, Query, Resource,
         single::{Address, Writing},
     },
-    domain::{candidate::Candidate, lease::Lease},
+    rules::{candidate::Candidate, lease::Lease},
 };
+use kubectl_lease::{cli::Connection, connection};
 use serde_json::{Value, json};
 
 use super::{ControlPlane, User, components::CANDIDATES, random};
@@ -108,7 +108,7 @@ impl Player {
         if self.mode != Mode::Uncoordinated {
             match candidate {
                 None => acts.push(Act::Join),
-                Some(candidate) if candidate.owes_an_answer() => {
+                Some(candidate) if candidate.owes_acknowledgement() => {
                     acts.push(Act::Answer(candidate.metadata.resource_version.clone()));
                 }
                 Some(_) => {}
@@ -181,7 +181,7 @@ impl World {
         let thread = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let cluster = Cluster::new(config::load(&flags).unwrap(), None).await.unwrap();
+                let cluster = Cluster::new(connection::load(&flags).unwrap(), None).await.unwrap();
                 while !stopped.load(Ordering::Relaxed) {
                     look(&cluster, &namespace, &shared).await;
                     tokio::time::sleep(LOOK).await;

@@ -5,7 +5,7 @@
 use std::{
     io::{Read, Write as _},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex},
     thread,
     time::{Duration, Instant},
@@ -53,6 +53,7 @@ impl Outcome {
 
 /// What this process was started to ignore, as in the background of a script, the plugin would ignore
 /// too. A process that listens to a signal starts others with its default.
+#[cfg(unix)]
 fn ignore_no_signal() {
     use tokio::signal::unix::{SignalKind, signal};
     static ONCE: std::sync::Once = std::sync::Once::new();
@@ -60,7 +61,7 @@ fn ignore_no_signal() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let _context = runtime.enter();
         let kinds = [SignalKind::hangup(), SignalKind::interrupt(), SignalKind::quit()];
-        for kind in kinds.into_iter().filter(|kind| kubectl_lease::signals::is_ignored(*kind)) {
+        for kind in kinds.into_iter().filter(|kind| kube_leases::signals::is_ignored(*kind)) {
             drop(signal(kind).unwrap());
         }
     });
@@ -68,6 +69,7 @@ fn ignore_no_signal() {
 
 impl Plugin {
     pub fn new(kubeconfig: impl AsRef<Path>) -> Self {
+        #[cfg(unix)]
         ignore_no_signal();
         Self { kubeconfig: kubeconfig.as_ref().to_owned(), environment: Vec::new() }
     }
@@ -78,13 +80,14 @@ impl Plugin {
     }
 
     fn environment(&self) -> impl Iterator<Item = (String, String)> {
-        let path = std::env::var("PATH").unwrap();
+        // Without SystemRoot there are no sockets on Windows.
+        let kept = ["PATH", "SystemRoot"].into_iter();
+        let kept = kept.filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)));
         let fixed = [
-            ("PATH".to_owned(), path),
             ("KUBECONFIG".to_owned(), self.kubeconfig.display().to_string()),
             ("TERM".to_owned(), "xterm-256color".to_owned()),
         ];
-        fixed.into_iter().chain(self.environment.clone())
+        kept.chain(fixed).chain(self.environment.clone())
     }
 
     fn command(&self, program: &str, args: &[&str]) -> Command {
@@ -227,19 +230,19 @@ impl Running {
         watchdog
     }
 
+    #[cfg(unix)]
     pub fn signal(&self, signal: &str) {
         send(signal, self.child.id());
     }
 
     /// The exit code; 128 and the number for a signal.
     pub fn wait(&mut self) -> i32 {
-        use std::os::unix::process::ExitStatusExt as _;
         let deadline = Instant::now() + LIMIT;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 self.stdout.finish();
                 self.stderr.finish();
-                return status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap();
+                return exit_code(status);
             }
             if Instant::now() > deadline {
                 self.child.kill().unwrap();
@@ -250,7 +253,19 @@ impl Running {
     }
 }
 
+#[cfg(unix)]
+fn exit_code(status: ExitStatus) -> i32 {
+    use std::os::unix::process::ExitStatusExt as _;
+    status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap()
+}
+
+#[cfg(not(unix))]
+fn exit_code(status: ExitStatus) -> i32 {
+    status.code().unwrap()
+}
+
 /// Sends a signal, named as an option of `kill`: `-TERM`.
+#[cfg(unix)]
 #[track_caller]
 pub fn send(signal: &str, process: u32) {
     use nix::{

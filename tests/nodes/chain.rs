@@ -1,4 +1,4 @@
-//! The printed line that tells a controller to run none, waits until all its pods are gone, and brings it
+//! The printed line that scales a controller to 0 or suspends it, waits until all its pods are gone, and brings it
 //! back: what becomes of it where it is interrupted, or where the node fails after it was printed.
 
 use std::{
@@ -99,7 +99,7 @@ fn found(stage: &Stage, controller: &str) -> String {
     all.iter().find(is).unwrap_or_else(|| panic!("{controller} is not in {all:#?}")).1.clone()
 }
 
-/// Whether it was told to run none.
+/// Whether it is scaled to 0 or suspended.
 fn is_stopped(stage: &Stage, controller: &str) -> bool {
     let object = get(&[&controller.to_lowercase(), "-n", &stage.namespace]);
     let marked = LABELS.iter().any(|label| !object["metadata"]["labels"][*label].is_null());
@@ -139,11 +139,12 @@ fn a_line_that_is_interrupted_is_found_and_finished() {
         }
         assert!(is_stopped(&stage, controller));
         assert!(writes(&stage, app, pod), "{}", stage.describe());
-        // Whoever asks about the pod is told, too.
+        // The evidence about the pod names it, too.
         let back = line.rsplit(" && ").next().unwrap();
         let name = pod.name.as_str();
         let told = plugin().run(&["force-delete", name, "-n", &stage.namespace, "--dry-run=client"]);
-        assert!(told.stderr.contains(&format!("told to run none: {back} brings it back")), "{told:#?}");
+        let stopped = if controller.starts_with("Job/") { "is suspended" } else { "is scaled to 0" };
+        assert!(told.stderr.contains(&format!("{stopped}: {back} brings it back")), "{told:#?}");
     }
     assert_eq!(listed(&stage).len(), 2);
     for (app, controller, pod) in [&web, &batch] {
@@ -395,7 +396,7 @@ fn a_taint_from_an_earlier_outage_is_taken_off_first() {
 }
 
 /// Nothing is printed for these pods that would remove their objects while the containers may run: neither a
-/// restart nor a controller that is told to run none. To switch the machine off, and to declare it, is.
+/// restart nor a controller that is stopped. To switch the machine off, and to declare it, is.
 fn is_left_alone(stage: &Stage, both: &[(&str, &str, Seen)], first_way: &str) {
     for (_, _, pod) in both {
         safely(stage, pod).expect(6);

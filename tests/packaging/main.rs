@@ -200,7 +200,7 @@ fn the_real_krew_installs_upgrades_and_removes_what_make_release_makes() {
     assert!(lines.lines().count() > 15 && lines.lines().all(|line| line.contains("   ok   ")), "{lines}");
     let ill = doctor(User::Nobody, &[]);
     assert_eq!(ill.status.code(), Some(4), "{ill:?}");
-    assert!(text(&ill.stdout).contains("you may not"), "{ill:?}");
+    assert!(text(&ill.stdout).contains("you cannot"), "{ill:?}");
 
     publish(
         &index,
@@ -247,6 +247,26 @@ fn the_manifest_has_the_platforms_that_there_are_archives_for_and_all_can_be_dem
 
     add(&archive("plan9-amd64"));
     assert!(fail(&mut manifest(&[])).contains("is of no platform"));
+}
+
+/// `build.rs` reads them for `--version`, and `src` includes files of `docs`: without them the published
+/// package does not compile, or compiles and says nothing of the releases that it is tested on.
+#[test]
+fn the_published_package_has_what_it_is_built_from() {
+    let mut list = Command::new(env!("CARGO"));
+    list.current_dir(ROOT).args(["package", "--list", "--allow-dirty", "--locked", "--offline"]);
+    let listed = text(&succeed(list.args(["--package", "kubectl-lease"])).stdout);
+    let folders = fs::read_dir(format!("{ROOT}/tests/control-plane")).unwrap();
+    let names = folders.map(|folder| folder.unwrap().file_name().into_string().unwrap());
+    let releases: Vec<_> = names.filter(|name| name.starts_with('v')).collect();
+    assert!(releases.len() >= 2, "the newest and the oldest: {releases:?}");
+    for release in releases {
+        let folder = format!("tests/control-plane/{release}/");
+        assert!(listed.lines().any(|line| line.starts_with(&folder)), "nothing of {folder} in {listed}");
+    }
+    for file in ["build.rs", "docs/rbac.yaml", "docs/guard.yaml", "docs/exit-codes.md"] {
+        assert!(listed.lines().any(|line| line == file), "{file} is not in {listed}");
+    }
 }
 
 #[test]

@@ -1,27 +1,34 @@
-use serde_json::json;
+//! `kubectl lease candidates explain`.
 
-use super::{
-    Controller, Election, elections, gather,
-    list::Row,
-    plan::{either, open},
-    the_election, told,
-};
-use crate::{
-    cli::Explain,
-    cluster::{Cluster, Resource},
-    domain::{
+use kube_leases::{
+    client::{Cluster, Object, Resource, candidates::Part},
+    rules::{
         candidate::Candidate,
+        controller::Controller,
         duration::age,
-        election::{Absence, Entry, Leader, Outlook, Rule, Strategy, Wrong},
+        election::{Absence, Election, Entry, Leader, Outlook, Rule},
         forecast::Forecast,
         priority::{self, How, Priority},
-        rights::pasted,
-        safer::with_flags,
+        strategy::{OLDEST, Strategy},
         time::ServerTime,
+        trouble::Trouble,
     },
+};
+use serde_json::json;
+
+use super::{gather, row::rows, the_election};
+use crate::{
+    cli::Explain,
     error::Result,
     exit::ExitCode,
-    output::{Format, Item as _, Printer},
+    output::{
+        Format, Item as _, Printer,
+        words::{
+            election::{ago, called, controller as of_controller, either, open, state},
+            paste::{pasted, with_flags},
+            trouble::{document as of_trouble, trouble},
+        },
+    },
 };
 
 pub async fn run(
@@ -31,8 +38,8 @@ pub async fn run(
     printer: &mut Printer,
 ) -> Result<ExitCode> {
     let found = gather(namespace, cluster).await?;
-    let controller = Controller::find(&found.parts, namespace, cluster).await?;
-    let all = elections(&found.parts);
+    let controller = cluster.election_controller(&found, namespace).await?;
+    let all = found.all();
     let election = the_election(&args.lease, &all, &found.parts)?;
     let now = cluster.server_time();
     let outlook = election.outlook(now);
@@ -44,7 +51,8 @@ pub async fn run(
         }
         Format::Name => printer.done(&format!("lease.coordination.k8s.io/{}", election.name))?,
         Format::Json | Format::Yaml => {
-            let document = document(election, &outlook, &controller, (found.resource, cluster.flags()), now);
+            let objects = (&found.parts[..], found.resource);
+            let document = document(election, &outlook, &controller, objects, cluster.flags(), now);
             printer.document("Election", document, args.output)?;
         }
     }
@@ -55,37 +63,37 @@ fn document(
     election: &Election<'_>,
     outlook: &Outlook<'_>,
     controller: &Controller,
-    (resource, flags): (Resource, &str),
+    (parts, resource): (&[Vec<Object<Part>>], Resource),
+    flags: &str,
     now: ServerTime,
 ) -> serde_json::Value {
-    let mut wrong: Vec<_> = outlook
-        .wrongs
-        .iter()
-        .map(|wrong| {
-            let (message, hint) = told(wrong, election, now);
-            json!({ "message": message, "hint": with_flags(&hint, flags) })
-        })
-        .collect();
-    wrong.extend(controller.wrong().map(|message| json!({ "message": message, "hint": null })));
+    let mut wrong: Vec<_> =
+        outlook.troubles.iter().map(|it| of_trouble(it, election.key(), now, flags)).collect();
+    wrong.extend(
+        of_controller(controller)
+            .map(|message| json!({ "code": "election-controller", "message": message, "hint": null })),
+    );
     let (until, valid) = match &outlook.leader {
         Leader::Held { until, valid, .. } => (until.map(|until| format!("{until:.6}")), *valid),
         _ => (None, false),
     };
-    let candidates: Vec<_> = outlook
-        .entries
+    let candidates: Vec<_> = rows(election, outlook, parts, resource)
         .iter()
-        .filter_map(|entry| {
-            let (_, object) =
-                election.candidates.iter().find(|(it, _)| it.name() == entry.candidate.name())?;
-            let lease = election.lease.map(|(_, object)| object.clone());
-            let mut fields = Row::new(entry, outlook, (*object).clone(), lease, resource).document();
+        .zip(&outlook.entries)
+        .map(|(row, entry)| {
+            let mut fields = row.document();
             fields.remove("lease");
             if let Some(absence) = entry.absence {
-                fields.insert("absentBecause".into(), absent(entry, absence, now).into());
+                let message = absent(entry, absence, now);
+                fields.insert("absent".into(), json!({ "code": absence, "message": message }));
             }
-            Some(fields)
+            fields
         })
         .collect();
+    let taking_part: Vec<_> = outlook.entries.iter().filter(|entry| entry.absence.is_none()).collect();
+    let lease = parts.iter().flatten().find(|part| {
+        part.value.lease().is_some_and(|it| Some(&it.metadata) == election.lease.map(|it| &it.metadata))
+    });
     json!({
         "namespace": election.namespace,
         "leaseName": election.name,
@@ -95,21 +103,19 @@ fn document(
         "preferredHolder": outlook.preferred,
         "strategy": strategy(&outlook.strategy),
         "decidedBy": outlook.rule,
+        "decision": decision(outlook, &taking_part),
         "next": outlook.entries.iter().filter(|entry| entry.next).map(|entry| entry.candidate.name()).collect::<Vec<_>>(),
         "moving": outlook.is_moving(),
-        "forecast": outlook.forecast.word(),
+        "forecast": forecast_code(&outlook.forecast),
         "dependsOn": match &outlook.forecast {
             Forecast::Open(doubt, _) => Some(*doubt),
             _ => None,
         },
-        "controllerAlive": match controller {
-            Controller::Alive { .. } => Some(true),
-            Controller::Silent { .. } | Controller::Missing => Some(false),
-            Controller::Unseen => None,
-        },
+        "follows": follows(election, outlook),
+        "controllerAlive": controller.is_alive(),
         "wrong": wrong,
         "candidates": candidates,
-        "lease": election.lease.map(|(_, object)| object.document(crate::cluster::LEASES)),
+        "lease": lease.map(|object| object.document(kube_leases::client::LEASES)),
     })
 }
 
@@ -119,9 +125,10 @@ fn explanation(
     controller: &Controller,
     now: ServerTime,
 ) -> Vec<String> {
-    let mut lines = vec![format!("The election for {}", election.called()), String::new()];
+    let mut lines =
+        vec![format!("The election for {}", called(election.namespace, election.name)), String::new()];
     lines.push(leader(election, outlook, now));
-    let no_candidate = outlook.wrongs.iter().any(|wrong| matches!(wrong, Wrong::LeaderNoCandidate { .. }));
+    let no_candidate = outlook.troubles.iter().any(|it| matches!(it, Trouble::LeaderNoCandidate { .. }));
     if let Some(preferred) = outlook.preferred.as_ref().filter(|_| !no_candidate) {
         lines.push(format!("It is asked to step down for {preferred}."));
     }
@@ -133,16 +140,16 @@ fn explanation(
             )
         }
         Controller::Unseen => {
-            "Whether the election controller is alive cannot be seen: you may not read its lease.".into()
+            "Whether the election controller is alive cannot be seen: you have no permission to read its lease.".into()
         }
-        wrong => sentence(&wrong.wrong().unwrap_or_default()),
+        wrong => sentence(&of_controller(wrong).unwrap_or_default()),
     });
 
     let (absent_ones, taking_part): (Vec<_>, Vec<_>) =
         outlook.entries.iter().partition(|entry| entry.absence.is_some());
     lines.extend([String::new(), "Taking part, the best first:".into()]);
     if taking_part.is_empty() {
-        lines.push("  nobody".into());
+        lines.push("  none".into());
     }
     lines.extend(taking_part.iter().enumerate().map(|(n, entry)| {
         let mark = match (outlook.leader.valid(), entry) {
@@ -165,14 +172,14 @@ fn explanation(
     lines.extend(change(election.namespace, outlook, &taking_part));
 
     let mut wrongs: Vec<_> = outlook
-        .wrongs
+        .troubles
         .iter()
-        .flat_map(|wrong| {
-            let (what, hint) = told(wrong, election, now);
+        .flat_map(|it| {
+            let (what, hint) = trouble(it, election.key(), now);
             [format!("  {what}"), format!("    {hint}")]
         })
         .collect();
-    wrongs.extend(controller.wrong().map(|wrong| format!("  {wrong}")));
+    wrongs.extend(of_controller(controller).map(|wrong| format!("  {wrong}")));
     if !wrongs.is_empty() {
         lines.extend([String::new(), "What is wrong:".into()]);
         lines.extend(wrongs);
@@ -186,21 +193,23 @@ fn sentence(words: &str) -> String {
 }
 
 fn leader(election: &Election<'_>, outlook: &Outlook<'_>, now: ServerTime) -> String {
-    let renewed = election.lease.and_then(|(lease, _)| lease.renewed());
+    let renewed = election.lease.and_then(kube_leases::rules::lease::Lease::renewed);
     let renewed =
         renewed.map_or_else(String::new, |renewed| format!("renewed {} ago, ", age(now.since(renewed))));
     match &outlook.leader {
-        Leader::NoLease => "Nobody leads: there is no lease yet.".into(),
-        Leader::Null => "Nobody leads: the lease's holder is null.".into(),
-        Leader::Vacant => "Nobody leads: the lease was released.".into(),
+        Leader::NoLease => "There is no leader: there is no lease yet.".into(),
+        Leader::Null => "There is no leader: the lease's holder is null.".into(),
+        Leader::Vacant => "There is no leader: the lease was released.".into(),
         Leader::Held { holder, until: Some(until), valid: true } => {
             format!("{holder} leads: {renewed}valid for {} more.", age(until.duration_since(now.0)))
         }
         Leader::Held { holder, until: Some(until), .. } => {
-            format!("Nobody leads: {holder} did, and its lease ran out {} ago.", age(now.since(*until)))
+            format!("There is no leader: {holder} led, and its lease expired {} ago.", age(now.since(*until)))
         }
         Leader::Held { holder, until: None, .. } => {
-            format!("Nobody leads as far as the controller sees: {holder} holds a lease without an end.")
+            format!(
+                "There is no leader as far as the controller sees: {holder} holds a lease without an end."
+            )
         }
     }
 }
@@ -217,20 +226,19 @@ fn described(candidate: &Candidate, now: ServerTime) -> String {
         "{priority}emulates {}, binary {}{created}, {}",
         priority::true_emulation_version(candidate),
         candidate.spec.binary_version,
-        candidate.state(now)
+        state(candidate.state(now))
     )
 }
 
 fn absent(entry: &Entry<'_>, absence: Absence, now: ServerTime) -> String {
     let spec = &entry.candidate.spec;
-    let ago =
-        |time: Option<jiff::Timestamp>| time.map_or("never".into(), |time| age(now.since(time)) + " ago");
+    let ago = |time| ago(time, now);
     match absence {
         Absence::Expired if spec.renew_time.is_none() => "never renewed".into(),
         Absence::Expired => format!("expired: last renewed {}, over 30 minutes", ago(spec.renew_time)),
         Absence::Silent => {
             format!(
-                "did not answer the ping of {}; last renewed {}",
+                "did not acknowledge the ping of {}; last renewed {}",
                 ago(spec.ping_time),
                 ago(spec.renew_time)
             )
@@ -239,7 +247,7 @@ fn absent(entry: &Entry<'_>, absence: Absence, now: ServerTime) -> String {
             "last renewed {}, though it should every 5 minutes: its process is taken for dead",
             ago(spec.renew_time)
         ),
-        Absence::LostLead => "led, let its lease run out, and was not heard of since".into(),
+        Absence::LostLead => "led, let its lease expire, and has not renewed since".into(),
         Absence::Superseded => format!(
             "a later candidate of its host has taken its place; last renewed {}",
             ago(spec.renew_time)
@@ -253,7 +261,7 @@ fn absent(entry: &Entry<'_>, absence: Absence, now: ServerTime) -> String {
 
 fn strategy(strategy: &Strategy) -> Option<&str> {
     match strategy {
-        Strategy::Oldest => Some(crate::domain::election::OLDEST),
+        Strategy::Oldest => Some(OLDEST),
         Strategy::Foreign(name) => Some(name),
         Strategy::Conflict(_) | Strategy::None => None,
     }
@@ -261,12 +269,12 @@ fn strategy(strategy: &Strategy) -> Option<&str> {
 
 fn decision(outlook: &Outlook<'_>, taking_part: &[&Entry<'_>]) -> String {
     match &outlook.strategy {
-        Strategy::None => return "Nobody takes part, so nobody can be elected.".into(),
+        Strategy::None => return "No candidate takes part, so none can be elected.".into(),
         Strategy::Foreign(name) => {
             return format!("The strategy is '{name}', which Kubernetes leaves to another controller.");
         }
         Strategy::Conflict(_) => {
-            return "The candidates disagree on the strategy, so nobody is elected.".into();
+            return "The candidates disagree on the strategy, so none is elected.".into();
         }
         Strategy::Oldest => {}
     }
@@ -291,7 +299,7 @@ fn decision(outlook: &Outlook<'_>, taking_part: &[&Entry<'_>]) -> String {
     }
 }
 
-/// What happens next, of itself or if the leader goes.
+/// What happens next, by itself or if the leader ends.
 fn follows(election: &Election<'_>, outlook: &Outlook<'_>) -> Option<String> {
     let next: Vec<String> = outlook
         .entries
@@ -304,15 +312,17 @@ fn follows(election: &Election<'_>, outlook: &Outlook<'_>) -> Option<String> {
     let holder = outlook.leader.holder().unwrap_or_default();
     Some(match &outlook.forecast {
         Forecast::Stays if outlook.strategy != Strategy::Oldest && next.is_empty() => return None,
-        Forecast::Stays if next.is_empty() => format!("If {holder} goes, there is nobody to follow."),
+        Forecast::Stays if next.is_empty() => format!("If {holder} ends, no candidate can be elected."),
         Forecast::Stays if outlook.is_uncoordinated => format!(
-            "{holder} leads without coordinated election and is not asked to step down. If it goes, {to} leads next\
+            "{holder} leads without coordinated election and is not asked to step down. If it ends, {to} leads next\
              {equal}, unless another instance without coordinated election takes the lease first."
         ),
-        Forecast::Stays => format!("If the leader goes, {to} leads next{equal}."),
-        Forecast::Moves(_) => format!("The lead is about to move from {holder} to {to}{equal}."),
+        Forecast::Stays => format!("If the leader ends, {to} leads next{equal}."),
+        Forecast::Moves(_) => format!("Leadership is about to move from {holder} to {to}{equal}."),
         Forecast::Elects(_) => format!("{to} is about to be elected{equal}."),
-        Forecast::Open(doubt, names) => open(*doubt, names, holder, &election.called()),
+        Forecast::Open(doubt, names) => {
+            open(*doubt, names, holder, &called(election.namespace, election.name))
+        }
         Forecast::Stuck => format!(
             "No candidate is elected: {holder} is the best, and the controller does not elect the holder of an expired \
              lease again."
@@ -321,7 +331,19 @@ fn follows(election: &Election<'_>, outlook: &Outlook<'_>) -> Option<String> {
     })
 }
 
-/// How to have it otherwise.
+/// What the controller does next, as a code.
+fn forecast_code(forecast: &Forecast) -> &'static str {
+    match forecast {
+        Forecast::Stays => "stays",
+        Forecast::Moves(_) => "moves",
+        Forecast::Elects(_) => "elects",
+        Forecast::Open(..) => "open",
+        Forecast::Stuck => "stuck",
+        Forecast::Nothing => "nothing",
+    }
+}
+
+/// How to change it.
 fn change(namespace: &str, outlook: &Outlook<'_>, taking_part: &[&Entry<'_>]) -> Option<String> {
     let [first, second, ..] = taking_part else { return None };
     if outlook.strategy != Strategy::Oldest || outlook.is_uncoordinated {
@@ -333,7 +355,7 @@ fn change(namespace: &str, outlook: &Outlook<'_>, taking_part: &[&Entry<'_>]) ->
         "'kubectl lease candidates set-priority {} {higher} -n {namespace}'",
         pasted(second.candidate.name(), "CANDIDATE")
     );
-    // Preferring a holder that does not renew any more would leave nobody to elect.
+    // Preferring a holder that does not renew any more would leave no candidate to elect.
     if second.leads && (outlook.leader.valid().is_none() || outlook.preferred.is_some()) {
         return None;
     }

@@ -1,25 +1,42 @@
 //! `kubectl lease candidates prune`: deletes the candidates that components left behind.
 
-use futures::future::join_all;
+use std::ops::ControlFlow;
 
-use super::{Election, agree, elections, gather, plan::Plan};
-use crate::{
-    cli::{DryRun, Prune},
-    cluster::{Cluster, Resource, candidates::address, single::Deletion},
-    commands::dry_run_note,
-    domain::{
+use kube_leases::{
+    client::Cluster,
+    protocols::elections::{
+        Failure,
+        prune::{self, Outcome, Silence},
+    },
+    rules::{
         candidate::Candidate,
-        duration::age,
-        forecast::Forecast,
+        choice::{self, Chosen},
+        election::Election,
+        plan::Plan,
         priority,
-        remains::{Remains, Why, remains},
+        remains::{Remains, Why, expired, remains},
         time::ServerTime,
     },
+};
+
+use super::{agree, gather};
+use crate::{
+    cli::{DryRun, Prune},
+    commands::dry_run_note,
     error::{Error, Result},
     exit::ExitCode,
-    output::Printer,
-    session::handover,
+    output::{
+        Printer,
+        words::election::{ago, called, failure, follows},
+    },
 };
+
+/// A candidate that was left behind, as it was read last.
+struct Dead<'e, 'a> {
+    election: &'e Election<'a>,
+    candidate: Candidate,
+    why: Why,
+}
 
 pub async fn run(
     args: &Prune,
@@ -28,39 +45,37 @@ pub async fn run(
     printer: &mut Printer,
 ) -> Result<ExitCode> {
     let found = gather(namespace, cluster).await?;
-    let all = elections(&found.parts);
+    let all = found.all();
     let now = cluster.server_time();
-    let mut dead: Vec<(&Election<'_>, Candidate, Why)> = Vec::new();
+    let mut dead: Vec<Dead<'_, '_>> = Vec::new();
     let mut suspected = Vec::new();
-    for (election, candidate, by_name) in chosen(args, &all)? {
-        let beside: Vec<&Candidate> = election.candidates.iter().map(|(it, _)| *it).collect();
+    for (Chosen { election, candidate }, by_name) in chosen(args, &all)? {
         let leader = election.outlook(now).leader.valid().map(str::to_owned);
-        match remains(candidate, &beside, leader.as_deref(), now) {
-            Remains::Dead(why) => dead.push((election, candidate.clone(), why)),
+        match remains(candidate, &election.candidates, leader.as_deref(), now) {
+            Remains::Dead(why) => dead.push(Dead { election, candidate: candidate.clone(), why }),
             Remains::Suspected(why) => suspected.push((election, candidate, why)),
             Remains::Leader if by_name => {
-                return Err(alive(candidate, &format!("it leads {}", election.called())));
+                let why = format!("it leads {}", called(election.namespace, election.name));
+                return Err(alive(candidate, &why));
             }
             Remains::No if by_name => return Err(alive(candidate, "it renews")),
             Remains::Leader | Remains::No => {}
         }
     }
     // A dry run does not even ping: what is late counts as dead there.
-    let silent: Vec<Result<Option<Candidate>>> = match args.write.dry_run {
-        DryRun::None => {
-            join_all(suspected.iter().map(|(_, it, _)| silent(cluster, found.resource, it))).await
-        }
-        _ => suspected.iter().map(|(_, it, _)| Ok(Some(Candidate::clone(it)))).collect(),
+    let candidates: Vec<_> = suspected.iter().map(|(_, it, _)| *it).collect();
+    let looks: Vec<Result<Silence, Failure>> = match args.write.dry_run {
+        DryRun::None => prune::look_again(cluster, found.resource, &candidates).await,
+        _ => candidates.iter().map(|it| Ok(Silence::Silent(Box::new(Candidate::clone(it))))).collect(),
     };
-    for ((election, candidate, why), silent) in suspected.into_iter().zip(silent) {
-        match silent {
-            Ok(Some(now)) => dead.push((election, now, why)),
-            Ok(None) if args.names.iter().any(|name| name == candidate.name()) => {
-                return Err(alive(candidate, "it answers a ping"));
+    for ((election, candidate, why), look) in suspected.into_iter().zip(looks) {
+        match look {
+            Ok(Silence::Silent(now)) => dead.push(Dead { election, candidate: *now, why }),
+            Ok(Silence::Alive) if args.names.iter().any(|name| name == candidate.name()) => {
+                return Err(alive(candidate, "it acknowledges a ping"));
             }
-            Ok(None) => {}
-            Err(error) if error.is_not_found() => {}
-            Err(error) => return Err(error),
+            Ok(Silence::Alive | Silence::Gone) => {}
+            Err(failed) => return Err(failure(failed, None, cluster.flags())),
         }
     }
     if dead.is_empty() {
@@ -68,104 +83,82 @@ pub async fn run(
         return Ok(ExitCode::Done);
     }
 
-    dead.sort_by(|(a, x, _), (b, y, _)| (a.called(), x.name()).cmp(&(b.called(), y.name())));
-    let mut words: Vec<_> = dead.iter().map(|(election, it, why)| line(election, it, why, now)).collect();
+    dead.sort_by(|a, b| (a.election.key(), a.candidate.name()).cmp(&(b.election.key(), b.candidate.name())));
+    let mut words: Vec<_> = dead.iter().map(|dead| line(dead, now)).collect();
     words.push(match dead.len() {
         1 => "This LeaseCandidate is deleted.".into(),
         count => format!("These {count} LeaseCandidates are deleted."),
     });
-    words.extend(moves(&dead, now));
+    words.extend(moves(&dead, now).iter().flat_map(|plan| follows(plan, false)));
     agree(&words, args.yes, args.write.dry_run, cluster, printer)?;
 
     let note = dry_run_note(&args.write);
-    let mut failure = None;
-    for (_, candidate, _) in &dead {
-        let deletion = Deletion {
-            uid: &candidate.metadata.uid,
-            resource_version: &candidate.metadata.resource_version,
-            grace_seconds: None,
-            dry_run: args.write.dry_run == DryRun::Server,
-        };
-        let deleted = match args.write.dry_run {
-            DryRun::Client => Ok(()),
-            _ => cluster.delete(found.resource, &address(candidate), &deletion).await,
-        };
-        let name = candidate.name();
-        let error = match deleted {
-            Ok(()) => {
-                printer.done(&format!("leasecandidate.{} \"{name}\" deleted{note}", found.resource.group))?;
-                continue;
+    let candidates: Vec<_> = dead.iter().map(|dead| &dead.candidate).collect();
+    let mut failed: Option<Error> = None;
+    let mut report = |outcome: Outcome<'_>| {
+        let error = match outcome {
+            Outcome::Deleted(candidate) => {
+                let done =
+                    format!("leasecandidate.{} \"{}\" deleted{note}", found.resource.group, candidate.name());
+                match printer.done(&done) {
+                    Ok(()) => return ControlFlow::Continue(()),
+                    Err(error) => {
+                        failed = Some(error);
+                        return ControlFlow::Break(());
+                    }
+                }
             }
-            // The garbage collector was faster.
-            Err(error) if error.is_not_found() => continue,
-            Err(error) if error.is_conflict() => Error::LostRace {
-                message: format!("{name} was written meanwhile, and may be alive: not deleted"),
-            },
-            Err(error) => error,
+            Outcome::Failed(problem) => failure(problem, None, cluster.flags()),
         };
-        if let Some(earlier) = failure.replace(error) {
+        if let Some(earlier) = failed.replace(error) {
             printer.error(&earlier);
         }
-    }
-    failure.map_or(Ok(ExitCode::Done), Err)
-}
-
-/// Where the lead moves when these candidates are gone: one that does not answer can keep a better one from
-/// being elected, by its strategy.
-fn moves(dead: &[(&Election<'_>, Candidate, Why)], now: ServerTime) -> Vec<String> {
-    // An expired one counts for nothing, as one that is deleted.
-    let gone = |it: &Candidate| {
-        let is_dead = dead.iter().any(|(_, dead, _)| dead.metadata.uid == it.metadata.uid);
-        is_dead.then(|| {
-            let mut gone = it.clone();
-            gone.spec.renew_time = None;
-            gone
-        })
+        ControlFlow::Continue(())
     };
-    let mut plans: Vec<Plan> = Vec::new();
-    for (election, ..) in dead {
-        if !plans.iter().any(|plan| plan.called == election.called()) {
-            plans.push(Plan::new(election, &gone, now));
+    if args.write.dry_run == DryRun::Client {
+        for candidate in candidates {
+            if report(Outcome::Deleted(candidate)).is_break() {
+                break;
+            }
         }
+    } else {
+        let dry_run = args.write.dry_run == DryRun::Server;
+        prune::delete(cluster, found.resource, &candidates, dry_run, report).await;
     }
-    let changes = |plan: &&Plan| !plan.is_moving && plan.forecast != Forecast::Stays;
-    plans.iter().filter(changes).flat_map(|plan| plan.words(false)).collect()
+    failed.map_or(Ok(ExitCode::Done), Err)
 }
 
-/// A candidate as it is after a ping that it did not answer; `None` where it is alive.
-async fn silent(cluster: &Cluster, resource: Resource, candidate: &Candidate) -> Result<Option<Candidate>> {
-    if handover::answers(cluster, resource, candidate, handover::FRESH).await?.is_some() {
-        return Ok(None);
-    }
-    let now = handover::read_again(cluster, resource, candidate).await?;
-    Ok(now.owes_an_answer().then_some(now))
+/// Where leadership moves when these candidates are gone: one that does not acknowledge pings can keep a better one
+/// from being elected, by its strategy.
+fn moves(dead: &[Dead<'_, '_>], now: ServerTime) -> Vec<Plan> {
+    let gone = |it: &Candidate| {
+        let is_dead = dead.iter().any(|dead| dead.candidate.metadata.uid == it.metadata.uid);
+        is_dead.then(|| expired(it))
+    };
+    let mut plans = Plan::all(dead.iter().map(|dead| dead.election), &gone, now);
+    plans.retain(Plan::moves_by_the_change);
+    plans
 }
-
-type Chosen<'e, 'a> = (&'e Election<'a>, &'a Candidate, bool);
 
 /// The candidates that are meant: of leases, by their names or hosts, or all; and whether it is by their own
 /// names.
-fn chosen<'e, 'a>(args: &Prune, all: &'e [Election<'a>]) -> Result<Vec<Chosen<'e, 'a>>> {
-    let every =
-        || all.iter().flat_map(|election| election.candidates.iter().map(move |(it, _)| (election, *it)));
+fn chosen<'e, 'a>(args: &Prune, all: &'e [Election<'a>]) -> Result<Vec<(Chosen<'e, 'a>, bool)>> {
     if args.names.is_empty() {
-        return Ok(every().map(|(election, it)| (election, it, false)).collect());
+        return Ok(choice::of_lease(None, all).map(|one| (one, false)).collect());
     }
-    let mut chosen: Vec<Chosen<'e, 'a>> = Vec::new();
+    let mut chosen: Vec<(Chosen<'e, 'a>, bool)> = Vec::new();
     for name in &args.names {
-        let lease = every().filter(|(election, _)| election.name == name).map(|(e, it)| (e, it, false));
-        let named = every().filter(|(_, it)| it.name() == name).map(|(e, it)| (e, it, true));
-        let host = every().filter(|(_, it)| it.host() == name).map(|(e, it)| (e, it, false));
-        let ways: [Vec<Chosen<'e, 'a>>; 3] = [lease.collect(), named.collect(), host.collect()];
-        let Some(found) = ways.into_iter().find(|found| !found.is_empty()) else {
+        let (found, by_name) = choice::find_all(name, all);
+        if found.is_empty() {
             return Err(Error::NotFound {
                 message: format!("there is no candidate '{name}', and no lease '{name}' that has candidates"),
                 hint: Some("'kubectl lease candidates' lists them".into()),
             });
-        };
+        }
         for one in found {
-            if !chosen.iter().any(|(_, it, _)| it.metadata.uid == one.1.metadata.uid) {
-                chosen.push(one);
+            let uid = &one.candidate.metadata.uid;
+            if !chosen.iter().any(|(other, _)| other.candidate.metadata.uid == *uid) {
+                chosen.push((one, by_name));
             }
         }
     }
@@ -179,18 +172,14 @@ fn alive(candidate: &Candidate, why: &str) -> Error {
     }
 }
 
-fn line(election: &Election<'_>, candidate: &Candidate, why: &Why, now: ServerTime) -> String {
-    let ago =
-        |time: Option<jiff::Timestamp>| time.map_or("never".into(), |time| age(now.since(time)) + " ago");
-    let spec = &candidate.spec;
+fn line(Dead { election, candidate, why }: &Dead<'_, '_>, now: ServerTime) -> String {
+    let renewed = format!("last renewed {}", ago(candidate.spec.renew_time, now));
     let why = match why {
-        Why::Silent => format!("did not answer a ping, last renewed {}", ago(spec.renew_time)),
-        Why::Overdue => format!("last renewed {}", ago(spec.renew_time)),
-        Why::Expired => format!("expired, last renewed {}", ago(spec.renew_time)),
-        Why::Superseded(newer) => {
-            format!("{newer} of the same host came after it, last renewed {}", ago(spec.renew_time))
-        }
+        Why::Silent => format!("did not acknowledge a ping, {renewed}"),
+        Why::Overdue => renewed,
+        Why::Expired => format!("expired, {renewed}"),
+        Why::Superseded(newer) => format!("{newer} of the same host came after it, {renewed}"),
     };
     let priority = if priority::is_marked(candidate) { "; its priority goes with it" } else { "" };
-    format!("{} for {}: {why}{priority}", candidate.name(), election.called())
+    format!("{} for {}: {why}{priority}", candidate.name(), called(election.namespace, election.name))
 }

@@ -2,19 +2,21 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{elections, gather, the_election};
+use super::{gather, the_election};
 use crate::{
     cli::Rehearse,
-    cluster::Cluster,
-    domain::{
-        election::Strategy,
-        rehearsal::{Because, Change as Done, Move, Step, Upgrade, rehearse},
-        skew::{self, Minor, Skew},
-        time::ServerTime,
-    },
     error::{Error, Result},
     exit::ExitCode,
-    output::{Cell, Change, Format, Item, Printer, Tone},
+    output::{Cell, Change, Format, Item, Printer, Tone, words::election::called},
+};
+use kube_leases::{
+    client::Cluster,
+    rules::{
+        rehearsal::{Because, Change as Done, Move, Step, Upgrade, rehearse},
+        skew::{self, Breach, Skew},
+        strategy::Strategy,
+        time::ServerTime,
+    },
 };
 
 pub async fn run(
@@ -24,16 +26,15 @@ pub async fn run(
     printer: &mut Printer,
 ) -> Result<ExitCode> {
     let found = gather(namespace, cluster).await?;
-    let all = elections(&found.parts);
+    let all = found.all();
     let election = the_election(&args.lease, &all, &found.parts)?;
     let governed = skew::governs(election.namespace, election.name);
     let apiservers = if governed { cluster.works_as().await } else { None };
     let now = cluster.server_time();
-    let candidates: Vec<_> = election.candidates.iter().map(|(candidate, _)| *candidate).collect();
-    let lease = election.lease.map(|(lease, _)| lease);
     let upgrade = Upgrade { to: &args.to, rollback: args.rollback, governed, apiservers };
-    let steps = rehearse(&candidates, lease, now, &upgrade)
-        .map_err(|strategy| not_elected(&election.called(), election.name, &strategy))?;
+    let steps = rehearse(&election.candidates, election.lease, now, &upgrade).map_err(|strategy| {
+        not_elected(&called(election.namespace, election.name), election.name, &strategy)
+    })?;
     let moves = steps.iter().map(|step| step.moves.len()).sum::<usize>();
     let rows: Vec<_> =
         steps.into_iter().enumerate().map(|(n, step)| Row { n: n.to_string(), step }).collect();
@@ -50,8 +51,8 @@ pub async fn run(
                 printer.note(&format!("Back: the host that was upgraded last comes first{last}."));
             }
             printer.note(&format!(
-                "The lead of {} moves {}; each time there may be no leader for up to 15 seconds.",
-                election.called(),
+                "Leadership of {} moves {}; each time there may be no leader for up to 15 seconds.",
+                called(election.namespace, election.name),
                 if moves == 1 { "once".to_owned() } else { format!("{moves} times") }
             ));
         }
@@ -61,7 +62,7 @@ pub async fn run(
                 "namespace": election.namespace,
                 "leaseName": election.name,
                 "to": args.to,
-                "apiserverVersion": apiservers.map(|version| version.to_string()),
+                "apiserverVersion": apiservers,
                 "moves": moves,
                 "steps": rows.iter().map(Item::document).collect::<Vec<_>>(),
             });
@@ -73,7 +74,9 @@ pub async fn run(
 
 fn not_elected(called: &str, lease: &str, strategy: &Strategy) -> Error {
     let why = match strategy {
-        Strategy::Foreign(name) => format!("its strategy is '{name}', for which Kubernetes elects nobody"),
+        Strategy::Foreign(name) => {
+            format!("its strategy is '{name}', for which Kubernetes elects no candidate")
+        }
         Strategy::Conflict(_) => "its candidates disagree on the strategy".to_owned(),
         Strategy::Oldest | Strategy::None => "none of its candidates takes part".to_owned(),
     };
@@ -93,7 +96,7 @@ impl Row {
     fn change(&self) -> String {
         match &self.step.change {
             Done::None => "now".into(),
-            Done::Apiservers(Some(version)) => format!("kube-apiservers to {version}"),
+            Done::Apiservers(Some(version)) => format!("kube-apiservers to {}", version.text()),
             Done::Apiservers(None) => "kube-apiservers".into(),
             Done::Instance { host, to, .. } => format!("{host} to {}", to.binary_version),
         }
@@ -102,7 +105,7 @@ impl Row {
     fn lead(&self) -> String {
         if self.step.moves.is_empty() {
             return match (&self.step.leader, &self.step.change) {
-                (None, _) => "equal candidates: cannot be told".into(),
+                (None, _) => "equal candidates: cannot be foreseen".into(),
                 (_, Done::None) => "-".into(),
                 _ => "stays".into(),
             };
@@ -123,9 +126,9 @@ impl Row {
             None => ("-".into(), Tone::Plain),
             Some([]) => ("ok".into(), Tone::Good),
             Some(broken) => {
-                let words = |(host, version, skew): &(String, Minor, Skew)| {
+                let words = |Breach { host, version, skew }: &Breach| {
                     let how = if *skew == Skew::Newer { "too new" } else { "too old" };
-                    format!("{host} ({version}) {how}")
+                    format!("{host} ({}) {how}", version.text())
                 };
                 (broken.iter().map(words).collect::<Vec<_>>().join(", "), Tone::Bad)
             }
@@ -142,7 +145,7 @@ impl Item for Row {
 
     fn cells(&self, _: ServerTime, _: bool) -> Vec<Cell> {
         let leader = self.step.leader.as_ref().map(|(host, version)| {
-            version.map_or_else(|| host.clone(), |version| format!("{host} ({version})"))
+            version.map_or_else(|| host.clone(), |version| format!("{host} ({})", version.text()))
         });
         let (skew, tone) = self.skew();
         let back = if self.step.rollback { "back: " } else { "" };
@@ -159,9 +162,7 @@ impl Item for Row {
         let step = &self.step;
         let (host, from, to) = match &step.change {
             Done::Instance { host, from, to } => (Some(host.as_str()), json!(from), json!(to)),
-            Done::Apiservers(version) => {
-                (None, Value::Null, json!({ "apiserverVersion": version.map(|version| version.to_string()) }))
-            }
+            Done::Apiservers(version) => (None, Value::Null, json!({ "apiserverVersion": version })),
             Done::None => (None, Value::Null, Value::Null),
         };
         let phase = match (&step.change, step.rollback) {
@@ -169,25 +170,16 @@ impl Item for Row {
             (_, false) => "upgrade",
             (_, true) => "rollback",
         };
-        let moves =
-            step.moves.iter().map(|it| json!({ "from": it.from, "to": it.to, "because": it.because }));
-        let skew = step.skew.as_ref().map(|broken| {
-            let broken = broken.iter().map(|(host, version, skew)| {
-                let problem = if *skew == Skew::Newer { "newer" } else { "tooOld" };
-                json!({ "host": host, "version": version.to_string(), "problem": problem })
-            });
-            broken.collect::<Vec<_>>()
-        });
         let fields = json!({
             "phase": phase,
             "host": host,
             "from": from,
             "to": to,
             "leader": step.leader.as_ref().map(|(host, _)| host),
-            "leaderVersion": step.leader.as_ref().and_then(|(_, version)| *version).map(|it| it.to_string()),
-            "moves": moves.collect::<Vec<_>>(),
+            "leaderVersion": step.leader.as_ref().and_then(|(_, version)| *version),
+            "moves": step.moves,
             "withinSkewPolicy": step.skew.as_ref().map(Vec::is_empty),
-            "skew": skew,
+            "skew": step.skew,
         });
         fields.as_object().cloned().unwrap_or_default()
     }

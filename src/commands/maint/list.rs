@@ -2,21 +2,28 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::{Map, Value, json};
 
-use super::{Target, deleted_node, leases, medik8s_leases, nodes, target, who};
+use super::who;
 use crate::{
     cli::MaintList,
-    cluster::{Cluster, LEASES, Object},
     commands::watching::{self, View},
-    domain::{
+    error::Result,
+    exit::ExitCode,
+    output::{Cell, Change, Item, Printer, Tone},
+};
+use kube_leases::{
+    client::{Cluster, LEASES, Object},
+    protocols::{
+        Target,
+        target::{deleted_node, leases, medik8s_leases, nodes},
+    },
+    rules::{
         duration::age,
         holder::Who,
         lease::Lease,
         maintenance::{self, Standing},
+        node_lease::NodeLeaseState,
         time::ServerTime,
     },
-    error::Result,
-    exit::ExitCode,
-    output::{Cell, Change, Item, Printer, Tone},
 };
 
 pub async fn run(args: &MaintList, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
@@ -84,7 +91,7 @@ impl View for Nodes {
             .map(|node| {
                 let (lease, other) =
                     (one(&leases, &node.name), one(&medik8s, &maintenance::medik8s_name(&node.name)));
-                Row::new(target(node, &lease, &other, now), &self.who, now)
+                Row::new(Target::of(node, &lease, &other, now), &self.who, now)
             })
             .filter(|row| row.abandoned || !self.abandoned)
             .collect();
@@ -93,7 +100,7 @@ impl View for Nodes {
     }
 
     fn summary(&self, rows: &[Row]) -> String {
-        let held = rows.iter().filter(|row| !matches!(row.state(), "free" | "expired")).count();
+        let held = rows.iter().filter(|row| row.state().is_held()).count();
         format!("{held} of {} held", rows.len())
     }
 }
@@ -103,7 +110,7 @@ impl View for Nodes {
 pub struct Row {
     pub target: Target,
     pub standing: Standing,
-    /// Whether it is held at this moment, by whoever: one's own may have run out, too.
+    /// Whether it is held at this moment, by any holder: one's own may have expired, too.
     pub is_valid: bool,
     pub abandoned: bool,
 }
@@ -124,32 +131,17 @@ impl Row {
         self.target.lease.as_ref().map(|lease| &*lease.value)
     }
 
-    /// One word for it.
-    pub fn state(&self) -> &'static str {
+    pub fn state(&self) -> NodeLeaseState {
         let terminating = self.lease().is_some_and(|lease| lease.metadata.deletion_timestamp.is_some());
-        match self.standing {
-            Standing::Free | Standing::Expired { .. } | Standing::Ours { .. } if terminating => "terminating",
-            Standing::Free | Standing::Expired { .. } | Standing::Ours { .. }
-                if !self.is_valid && self.target.medik8s.is_some() =>
-            {
-                "medik8s"
-            }
-            Standing::Free => "free",
-            Standing::Expired { .. } => "expired",
-            Standing::Ours { until: Some(_), .. } if !self.is_valid => "expired",
-            Standing::Ours { .. } => "yours",
-            Standing::Held { .. } => "held",
-            Standing::Admin { .. } => "admin",
-            Standing::Malformed { .. } => "malformed",
-        }
+        NodeLeaseState::of(&self.standing, self.is_valid, terminating, self.target.medik8s.is_some())
     }
 
     fn tone(&self) -> Tone {
         match self.state() {
             _ if self.abandoned => Tone::Bad,
-            "free" | "yours" => Tone::Good,
-            "malformed" => Tone::Bad,
-            "expired" => Tone::Faint,
+            NodeLeaseState::Free | NodeLeaseState::Yours => Tone::Good,
+            NodeLeaseState::Malformed => Tone::Bad,
+            NodeLeaseState::Expired => Tone::Faint,
             _ => Tone::Doubtful,
         }
     }
@@ -183,6 +175,19 @@ impl Row {
     }
 }
 
+fn word(state: NodeLeaseState) -> &'static str {
+    match state {
+        NodeLeaseState::Free => "free",
+        NodeLeaseState::Yours => "yours",
+        NodeLeaseState::Held => "held",
+        NodeLeaseState::Admin => "admin",
+        NodeLeaseState::Expired => "expired",
+        NodeLeaseState::Malformed => "malformed",
+        NodeLeaseState::Medik8s => "medik8s",
+        NodeLeaseState::Terminating => "terminating",
+    }
+}
+
 impl Item for Row {
     const KIND: &'static str = "NodeMaintenance";
 
@@ -202,7 +207,7 @@ impl Item for Row {
     }
 
     fn cells(&self, now: ServerTime, wide: bool) -> Vec<Cell> {
-        let mut state = self.state().to_owned();
+        let mut state = word(self.state()).to_owned();
         if self.abandoned {
             state.push_str(", abandoned");
         }
@@ -232,7 +237,7 @@ impl Item for Row {
     fn document(&self) -> Map<String, Value> {
         let fields = json!({
             "node": self.target.node.name,
-            "state": self.state(),
+            "state": word(self.state()),
             "holder": self.holder(),
             "reason": self.lease().and_then(Lease::reason),
             "until": self.until().map(|until| format!("{until:.6}")),
@@ -257,7 +262,7 @@ impl Item for Row {
         let change =
             |what, detail: String, tone| Some(Change { subject: subject.clone(), what, detail, tone });
         match (before, after) {
-            (None, Some(new)) => change("joined", new.state().to_owned(), new.tone()),
+            (None, Some(new)) => change("joined", word(new.state()).to_owned(), new.tone()),
             (Some(_), None) => change("left", String::new(), Tone::Bad),
             (Some(old), Some(new)) if old.state() != new.state() || old.holder() != new.holder() => {
                 let who =
@@ -266,9 +271,10 @@ impl Item for Row {
                     .lease()
                     .and_then(Lease::reason)
                     .map_or_else(String::new, |reason| format!(": {reason}"));
-                let holder = if new.state() == "free" { String::new() } else { who(new) };
-                let detail = format!("{}{reason}, was {}{}", holder.trim_start(), old.state(), who(old));
-                change(new.state(), detail.trim_start_matches([',', ' ']).to_owned(), new.tone())
+                let holder = if new.state() == NodeLeaseState::Free { String::new() } else { who(new) };
+                let detail =
+                    format!("{}{reason}, was {}{}", holder.trim_start(), word(old.state()), who(old));
+                change(word(new.state()), detail.trim_start_matches([',', ' ']).to_owned(), new.tone())
             }
             _ => None,
         }

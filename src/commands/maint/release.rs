@@ -1,18 +1,18 @@
-use futures::{StreamExt as _, stream};
-
-use super::{AT_ONCE, Target, dry_run_note, holding, remaining_targets, run::RELEASE, who, writing};
+use super::{dry_run_note, remaining_targets, who, writing};
 use crate::{
     cli::{DryRun, Release},
-    cluster::{Cluster, Object, single::Address},
-    domain::{
+    error::{Error, Result},
+    exit::ExitCode,
+    output::{Printer, prompt, words::leases::holding},
+};
+use kube_leases::{
+    client::{Cluster, Object, single::Address},
+    protocols::{Held, Released, Target, release_found},
+    rules::{
         holder::{self, Who},
         lease::Lease,
         maintenance::{self, Standing},
     },
-    error::{Error, Result},
-    exit::ExitCode,
-    output::{Printer, prompt},
-    session::{Held, Released, within},
 };
 
 pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
@@ -42,47 +42,47 @@ pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Re
         printer.note("none of these is yours: nothing to release");
     }
     let note = dry_run_note(&args.write);
-    let writing = writing(&args.write);
-    let mut outcomes = stream::iter(planned)
-        .map(async |(target, lease, whose)| {
-            let name = target.node.name;
-            let at = Address::new(maintenance::NAMESPACE, &name);
-            let held = Held::found(at, whose, lease);
-            let released = match args.write.dry_run {
-                DryRun::Client => Released::Yes,
-                _ => within(RELEASE, held.release(cluster, &writing)).await?,
-            };
-            match released {
-                Released::Yes => Ok(name),
-                Released::Unanswered => Err(Error::LostRace {
-                    message: format!(
-                        "{name} was released, or has changed hands: the answer to its release was lost, and it is not held as it was"
-                    ),
-                }),
-                _ => Err(Error::LostRace {
-                    message: format!("{name} changed hands between the look and the write; nothing was released"),
-                }),
-            }
-        })
-        .buffered(AT_ONCE);
-    // One that cannot be released is no reason to keep the others.
+    let found = planned.into_iter().map(|(target, lease, whose)| {
+        Held::found(Address::new(maintenance::NAMESPACE, &target.node.name), whose, lease)
+    });
+    let found: Vec<Held> = found.collect();
     let mut failure = None;
-    let mut told = Ok(());
-    while let Some(outcome) = outcomes.next().await {
-        match outcome {
-            // All are released, whether or not that can be told.
-            Ok(name) => told = told.and(printer.done(&format!("{name} released{note}"))),
-            Err(error) => {
-                if let Some(earlier) = failure.replace(error) {
-                    printer.error(&earlier);
-                }
+    let mut written = Ok(());
+    let outcome = |held: &Held, outcome: kube_leases::Result<Released>| {
+        let name = &held.at.name;
+        let error = match outcome {
+            // All are released, whether or not that can be printed.
+            Ok(Released::Yes) => {
+                let words = format!("{name} released{note}");
+                return written = std::mem::replace(&mut written, Ok(())).and(printer.done(&words));
+            }
+            Ok(Released::Unanswered) => Error::LostRace {
+                message: format!(
+                    "{name} was released, or has changed hands: the answer to its release was lost, and it is not held as it was"
+                ),
+            },
+            Ok(_) => Error::LostRace {
+                message: format!("{name} changed hands between the look and the write; nothing was released"),
+            },
+            Err(error) => error.into(),
+        };
+        if let Some(earlier) = failure.replace(error) {
+            printer.error(&earlier);
+        }
+    };
+    match args.write.dry_run {
+        DryRun::Client => {
+            let mut outcome = outcome;
+            for held in &found {
+                outcome(held, Ok(Released::Yes));
             }
         }
+        _ => release_found(cluster, &found, &writing(&args.write), outcome).await,
     }
-    failure.map_or(told.map(|()| ExitCode::Done), Err)
+    failure.map_or(written.map(|()| ExitCode::Done), Err)
 }
 
-/// Whose lease may be released, if any is held; or why not.
+/// The holder whose lease may be released, if it is held; or why not.
 fn allowed(args: &Release, name: &str, lease: &Lease, who: &Who, cluster: &Cluster) -> Result<Option<Who>> {
     let now = cluster.server_time();
     let standing = Standing::of(Some(&lease.spec), who, now);
@@ -103,7 +103,7 @@ fn allowed(args: &Release, name: &str, lease: &Lease, who: &Who, cluster: &Clust
     if !args.force {
         return Err(Error::Held {
             message: words,
-            hint: Some("--force releases what somebody else holds, after a confirmation".into()),
+            hint: Some("--force releases the lease of another holder, after a confirmation".into()),
         });
     }
     if !args.confirm {
@@ -113,7 +113,7 @@ fn allowed(args: &Release, name: &str, lease: &Lease, who: &Who, cluster: &Clust
                 hint: Some("--force --confirm releases it without asking".into()),
             });
         }
-        if !prompt::confirm(&format!("{words}. They will not be told. Release it?"))? {
+        if !prompt::confirm(&format!("{words}. That holder is not notified. Release it?"))? {
             return Err(Error::Refused { message: "nothing was released".into(), hint: None });
         }
     }

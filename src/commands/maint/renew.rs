@@ -1,29 +1,28 @@
-use std::{cell::RefCell, collections::BTreeMap, slice};
+use std::collections::BTreeMap;
 
-use futures::{StreamExt as _, stream};
-use tokio::time::Instant;
-
-use super::{
-    AT_ONCE, Target,
-    acquire::{Known, OUTAGE, settle_owners},
-    blocked, dry_run_note, targets, terms, undo, unrenewed_seconds, who, writing,
-};
+use super::{dry_run_note, targets, unrenewed_seconds, who, writing};
 use crate::{
-    cli::{self, DryRun, Renew},
-    cluster::{Cluster, Object},
-    commands::interrupted,
-    domain::{
+    cli::{DryRun, Renew},
+    commands::interrupts::interrupts,
+    error::{Error, Result},
+    exit::ExitCode,
+    output::{
+        Printer,
+        taking::Taking,
+        words::leases::{blocked, not_taken_error},
+    },
+};
+use kube_leases::{
+    client::Cluster,
+    protocols::{Claim, Known, NotTaken, Target, renew_all},
+    rules::{
         duration::age,
         holder::{self, Who},
         lease::Lease,
         maintenance::Standing,
-        taking::{Obstacle, Rule, Terms},
+        taking::{Obstacle, Terms},
         time::ServerTime,
     },
-    error::{Error, Result},
-    exit::ExitCode,
-    output::Printer,
-    session::{Claim, Took},
 };
 
 pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
@@ -44,8 +43,7 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
     for target in &targets {
         check(target, &who, args.admin, now)?;
     }
-    let taking = cli::Taking { take_malformed: false, ignore_medik8s: true };
-    let terms = Terms { renews: true, ..terms(who, Rule::Command, None, &taking) };
+    let terms = Terms { renews: true, ignore_medik8s: true, ..Terms::of_command(who, None) };
     let writing = writing(&args.write);
     let claim = |target: Target| {
         let mut claim = Claim::on_node(target.node, terms.clone(), seconds);
@@ -53,29 +51,33 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
         (claim, target.lease)
     };
     let claims: Vec<Known> = targets.into_iter().map(claim).collect();
-    let outcomes = renew_all(&claims, args.write.dry_run, cluster).await;
-    // A write that failed, or was interrupted, may still arrive.
-    let failed = |(claim, _): &&Known| !matches!(outcomes.get(&claim.at.name), Some(Ok(_)));
-    let failed: Vec<Claim> = claims.iter().filter(failed).map(|(claim, _)| claim.clone()).collect();
-    undo(&failed, cluster, printer).await;
+    let outcomes: BTreeMap<String, Result<Option<Standing>>> = match args.write.dry_run {
+        // It is only imagined how each stood before.
+        DryRun::Client => claims.iter().map(|(claim, _)| (claim.at.name.clone(), Ok(None))).collect(),
+        _ => renew_all(cluster, &claims, interrupts(), &mut Taking::new(printer))
+            .await
+            .into_iter()
+            .map(|(name, outcome)| (name, outcome.map(Some).map_err(not_renewed)))
+            .collect(),
+    };
 
     let length = age(jiff::SignedDuration::from_secs(seconds.into()));
     let length = if args.admin { ", held until released".to_owned() } else { format!(" for {length}") };
     let note = dry_run_note(&args.write);
     // One that cannot be renewed is no reason to let the others run out.
     let mut failure = None;
-    let is_interrupted = |claim: &&Claim| !outcomes.contains_key(&claim.at.name);
-    let interrupted: Vec<_> =
-        failed.iter().filter(is_interrupted).map(|claim| claim.at.name.as_str()).collect();
-    let mut told = Ok(());
+    let names = claims.iter().map(|(claim, _)| claim.at.name.as_str());
+    let interrupted: Vec<_> = names.filter(|name| !outcomes.contains_key(*name)).collect();
+    let interrupted = interrupted.join(", ");
+    let mut written = Ok(());
     for (name, outcome) in outcomes {
         match outcome {
             Ok(Some(before)) if !before.is_valid(now) => {
                 let length = length.replacen(" for", ", held for", 1);
                 let words = format!("{name} acquired again, your time had run out{length}{note}");
-                told = told.and(printer.done(&words));
+                written = written.and(printer.done(&words));
             }
-            Ok(_) => told = told.and(printer.done(&format!("{name} renewed{length}{note}"))),
+            Ok(_) => written = written.and(printer.done(&format!("{name} renewed{length}{note}"))),
             Err(error) => {
                 if let Some(earlier) = failure.replace(error) {
                     printer.error(&earlier);
@@ -87,53 +89,21 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
         if let Some(earlier) = failure.replace(Error::Interrupted) {
             printer.error(&earlier);
         }
-        printer.warn(&format!("interrupted, not renewed: {}", interrupted.join(", ")));
+        printer.warn(&format!("interrupted, not renewed: {interrupted}"));
     }
-    failure.map_or(told.map(|()| ExitCode::Done), Err)
+    failure.map_or(written.map(|()| ExitCode::Done), Err)
 }
 
-/// How each lease stood before it was renewed, by the names of the nodes; `None` where that was only
-/// imagined. What is missing was interrupted.
-async fn renew_all(
-    claims: &[Known],
-    dry_run: DryRun,
-    cluster: &Cluster,
-) -> BTreeMap<String, Result<Option<Standing>>> {
-    let outcomes = RefCell::new(BTreeMap::new());
-    let renewing = stream::iter(claims).for_each_concurrent(AT_ONCE, async |(claim, lease)| {
-        let outcome = match dry_run {
-            DryRun::Client => Ok(None),
-            _ => renew(claim, lease.clone(), cluster).await.map(Some),
-        };
-        outcomes.borrow_mut().insert(claim.at.name.clone(), outcome);
-    });
-    tokio::select! {
-        biased;
-        _ = interrupted() => {}
-        () = renewing => {}
-    }
-    outcomes.into_inner()
-}
-
-async fn renew(claim: &Claim, lease: Option<Object<Lease>>, cluster: &Cluster) -> Result<Standing> {
-    match claim.take(cluster, lease).await? {
-        Took::Yes(held, before) => {
-            let deadline = Some(Instant::now() + OUTAGE);
-            let mut renewed = [(held, before.clone())];
-            match settle_owners(slice::from_ref(claim), &mut renewed, deadline, cluster).await? {
-                Some((_, lost)) => Err(lost),
-                None => Ok(before),
-            }
-        }
-        Took::No(obstacle, lease) => {
-            let lease = lease.as_ref().map(|lease| &*lease.value);
-            Err(not_renewed(&claim.at.name, &obstacle, lease, cluster.server_time()))
-        }
+/// The error for a lease that was not renewed.
+fn not_renewed(why: NotTaken) -> Error {
+    match why {
+        NotTaken::Blocked(found) => not_to_renew(&found.name, &found.obstacle, found.lease(), found.at),
+        why => not_taken_error(why),
     }
 }
 
 /// As [`blocked`]; there is nothing to wait for.
-fn not_renewed(name: &str, obstacle: &Obstacle, lease: Option<&Lease>, now: ServerTime) -> Error {
+fn not_to_renew(name: &str, obstacle: &Obstacle, lease: Option<&Lease>, now: ServerTime) -> Error {
     let mut error = blocked(name, obstacle, lease, now);
     if let Error::Held { hint, .. } = &mut error {
         *hint = Some(format!("'kubectl lease maint status {name}' shows it"));
@@ -169,7 +139,7 @@ fn check(target: &Target, who: &Who, admin: bool, now: ServerTime) -> Result<()>
         Standing::Ours { .. } => {}
         standing => {
             let is_mine = lease.is_some_and(|lease| lease.holder() == who.administrator().identity());
-            let mut error = not_renewed(name, &Obstacle::Standing(standing), lease, now);
+            let mut error = not_to_renew(name, &Obstacle::Standing(standing), lease, now);
             if let (true, Error::Held { hint, .. }) = (is_mine, &mut error) {
                 *hint = Some("that is you: --admin renews it".into());
             }

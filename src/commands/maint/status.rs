@@ -1,5 +1,6 @@
 use super::{list::Row, targets, who};
-use crate::{cli::Status, cluster::Cluster, error::Result, exit::ExitCode, output::Printer};
+use crate::{cli::Status, error::Result, exit::ExitCode, output::Printer};
+use kube_leases::client::Cluster;
 
 pub async fn run(args: &Status, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
     let (who, targets) = tokio::try_join!(who(&args.identity, true, cluster), targets(&args.nodes, cluster))?;
@@ -9,6 +10,5 @@ pub async fn run(args: &Status, cluster: &Cluster, printer: &mut Printer) -> Res
         [one] => printer.single(one, args.output, !args.no_headers, now)?,
         all => printer.listing(all, args.output, !args.no_headers, now)?,
     }
-    let ours_to_touch = |row: &Row| matches!(row.state(), "free" | "expired" | "yours");
-    Ok(if rows.iter().all(ours_to_touch) { ExitCode::Done } else { ExitCode::Held })
+    Ok(ExitCode::of(rows.iter().all(|row| row.state().may_be_touched())))
 }

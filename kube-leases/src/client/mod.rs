@@ -1,0 +1,514 @@
+//! All Kubernetes I/O.
+//!
+//! [`Cluster`] is the one door to the network. Every request is bounded in time and repeated only if
+//! it is a read, and only a few times. The door learns the server's clock from each answer and turns
+//! what goes wrong into an [`Error`] that can be shown to a person.
+
+mod api;
+pub mod candidates;
+mod credential;
+#[cfg(unix)]
+pub(crate) mod detached;
+pub mod leases;
+pub mod nodes;
+mod object;
+pub mod partitions;
+mod peers;
+pub mod pods;
+mod refusal;
+pub mod served;
+pub mod single;
+pub mod surroundings;
+mod tls;
+mod user;
+pub mod watch;
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::BodyExt as _;
+use jiff::{SignedDuration, Timestamp};
+use kube::client::Body;
+
+use self::credential::{Certificate, Credential};
+pub use self::{
+    api::{
+        CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, EVENTS, JOBS, LEASES, NAMESPACES, NODES,
+        PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_DISRUPTION_BUDGETS, PODS, Query, REPLICA_SETS,
+        Resource, STATEFUL_SETS, VOLUME_ATTACHMENTS,
+    },
+    object::{List, Object, Readable},
+    refusal::Refusal,
+};
+use crate::{
+    clock::BootInstant,
+    error::{Error, ObjectKind, Permission, Result, causes},
+    program::Program,
+    rules::time::{ServerTime, Skew},
+};
+
+/// How often a read is tried before its failure is believed.
+const READ_ATTEMPTS: u32 = 3;
+const FIRST_PAUSE: Duration = Duration::from_millis(150);
+/// For a request of a client that was handed over.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
+/// A server that asks for more patience than this gets none.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// A connection to one cluster.
+pub struct Cluster {
+    connected: Mutex<Connected>,
+    /// To connect with another client certificate; `None` where the client is the caller's.
+    config: Option<Box<kube::Config>>,
+    server: String,
+    namespace: String,
+    /// Who writes, to the server: the manager of fields, and the component of Events.
+    manager: String,
+    /// `None` for the client's own.
+    user_agent: Option<header::HeaderValue>,
+    /// What was typed to reach it.
+    flags: String,
+    request_timeout: Option<Duration>,
+    credential: Option<credential::Source>,
+    /// How other kube-apiservers of the cluster are reached: without credentials, and not at all where
+    /// certificates are not verified.
+    anonymous: Option<Box<kube::Config>>,
+    clock: Clock,
+    skew: Mutex<Skew>,
+    skew_told: AtomicBool,
+    warnings: Mutex<BTreeSet<String>>,
+    /// What could be listed once: the resource, and the namespace (or none, for all).
+    listed: Mutex<BTreeSet<(String, Option<String>)>>,
+    /// The nodes whose lease of medik8s' could be read once.
+    medik8s_read: Mutex<BTreeSet<String>>,
+}
+
+/// A client, and the certificate that its connections are made with; `None` for the kubeconfig's own.
+struct Connected {
+    certificate: Option<Arc<Certificate>>,
+    client: kube::Client,
+}
+
+/// Whether a request is sent again: a read where that may help, and any request that was refused for a credential
+/// that could be renewed.
+struct Retry<'a> {
+    attempts: u32,
+    pause: Duration,
+    /// What the last attempt was made with.
+    used: Option<(&'a credential::Source, Credential)>,
+    renewed: bool,
+}
+
+impl Retry<'_> {
+    fn of(request: &Request<Vec<u8>>) -> Self {
+        let attempts = if is_read(request) { READ_ATTEMPTS } else { 1 };
+        Self { attempts, pause: FIRST_PAUSE, used: None, renewed: false }
+    }
+
+    /// Waits until it is time for the next attempt.
+    ///
+    /// # Errors
+    /// The error, if there is none.
+    async fn after(&mut self, error: Error) -> Result<()> {
+        let wait = match &error {
+            Error::Api { code: 429 | 503 | 504, retry_after, .. } => retry_after.unwrap_or(self.pause),
+            // A certificate does not get better by asking again.
+            Error::Unreachable { cause, .. } if !cause.contains("certificate") => self.pause,
+            Error::Unauthenticated { .. } if !self.renewed => match &self.used {
+                Some((source, used)) if source.renew(used).await? => Duration::ZERO,
+                _ => return Err(error),
+            },
+            _ => return Err(error),
+        };
+        // What was refused for its credential has not been done: it may be a write.
+        let refused = matches!(error, Error::Unauthenticated { .. });
+        self.renewed |= refused;
+        if (self.attempts <= 1 && !refused) || wait > LONGEST_PAUSE {
+            return Err(error);
+        }
+        tokio::time::sleep(wait).await;
+        self.attempts = self.attempts.saturating_sub(1);
+        self.pause *= 3;
+        Ok(())
+    }
+}
+
+/// This machine's wall clock as it was at the start, and the time since. That it is set meanwhile
+/// does not matter: the server's clock is learned as a difference to this one.
+struct Clock {
+    wall: Timestamp,
+    started: BootInstant,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self { wall: Timestamp::now(), started: BootInstant::now() }
+    }
+
+    fn now(&self) -> Timestamp {
+        let elapsed = BootInstant::now().to_millis().saturating_sub(self.started.to_millis());
+        self.wall.saturating_add(Duration::from_millis(elapsed)).unwrap_or(self.wall)
+    }
+}
+
+impl Cluster {
+    /// Prepares a connection; nothing is sent yet.
+    ///
+    /// `request_timeout` bounds every request (but not how long a watch stays open).
+    pub async fn new(config: kube::Config, request_timeout: Option<Duration>) -> Result<Self> {
+        Self::connect(config, request_timeout, None).await
+    }
+
+    /// Writes under the name of this program: as the manager of the fields that it writes, as the component that
+    /// reports Events, and with its version as the user agent. Without, it is this library that writes.
+    #[must_use]
+    pub fn acting_as(self, program: &str, version: &str) -> Self {
+        let user_agent = header::HeaderValue::from_str(&format!("{program}/{version}"));
+        Self { manager: program.to_owned(), user_agent: user_agent.ok().or(self.user_agent), ..self }
+    }
+
+    /// The flags that were typed to reach it, for commands that are printed to be pasted.
+    #[must_use]
+    pub fn reached_by(self, flags: String) -> Self {
+        Self { flags, ..self }
+    }
+
+    /// See [`Cluster::reached_by`].
+    pub fn flags(&self) -> &str {
+        &self.flags
+    }
+
+    /// In the background, such as for shell completion: nothing is prompted for or printed, a credential plugin
+    /// has no streams to do it on either, and after `limit` the connection is given up; the plugin is ended before
+    /// that.
+    pub async fn unseen(config: kube::Config, limit: Duration) -> Result<Self> {
+        Self::connect(config, Some(limit), Some(limit * 3 / 4)).await
+    }
+
+    /// A connection with a client that there is already, such as a controller's. Its credentials are its own
+    /// business, and so is whether it sends a request again: with the default of the `kube` crate it does so for
+    /// writes too, which is safe here, for each write carries the version that it is for. Requests are given up
+    /// after half a minute.
+    pub fn from_client(client: kube::Client) -> Self {
+        let namespace = client.default_namespace().to_owned();
+        let server = "the kube-apiserver".to_owned();
+        Self::with(Connected { certificate: None, client }, server, namespace, Some(REQUEST_TIMEOUT))
+    }
+
+    async fn connect(
+        mut config: kube::Config,
+        request_timeout: Option<Duration>,
+        unseen: Option<Duration>,
+    ) -> Result<Self> {
+        let server = without_userinfo(config.cluster_url.to_string().trim_end_matches('/'));
+        // kube would repeat any request, writes too, fifteen times with pauses of minutes.
+        config.default_retry = false;
+        config.connect_timeout = request_timeout;
+        config.write_timeout = request_timeout;
+
+        let anonymous = (!config.accept_invalid_certs).then(|| {
+            let mut config = Box::new(config.clone());
+            config.auth_info = kube::config::AuthInfo::default();
+            config
+        });
+        let (credential, certificate) = match credential::Source::take_from(&mut config, unseen).await? {
+            Some((source, first)) => (Some(source), first.certificate),
+            None => (None, None),
+        };
+        let namespace = config.default_namespace.clone();
+        let client = client(&config, certificate.as_deref())?;
+        Ok(Self {
+            config: Some(Box::new(config)),
+            user_agent: Some(header::HeaderValue::from_static(USER_AGENT)),
+            credential,
+            anonymous,
+            ..Self::with(Connected { certificate, client }, server, namespace, request_timeout)
+        })
+    }
+
+    fn with(
+        connected: Connected,
+        server: String,
+        namespace: String,
+        request_timeout: Option<Duration>,
+    ) -> Self {
+        Self {
+            connected: Mutex::new(connected),
+            config: None,
+            server,
+            namespace,
+            manager: env!("CARGO_PKG_NAME").to_owned(),
+            user_agent: None,
+            flags: String::new(),
+            request_timeout,
+            credential: None,
+            anonymous: None,
+            clock: Clock::start(),
+            skew: Mutex::default(),
+            skew_told: AtomicBool::new(false),
+            warnings: Mutex::default(),
+            listed: Mutex::default(),
+            medik8s_read: Mutex::default(),
+        }
+    }
+
+    /// While the terminal is a command's, a credential plugin is run without it, by this program. With `None`
+    /// it may use the terminal.
+    #[cfg(unix)]
+    pub(crate) fn detach_credential_plugin(&self, by: Option<&Program>) {
+        if let Some(credential) = &self.credential {
+            credential.detach(by);
+        }
+    }
+
+    /// The namespace to work in where none was named.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// What the server's clock says now, as far as its answers have told.
+    pub fn server_time(&self) -> ServerTime {
+        lock(&self.skew).server_time(self.clock.now())
+    }
+
+    /// By how much the server's clock is ahead of ours, as far as that is known.
+    pub fn clock_offset(&self) -> SignedDuration {
+        lock(&self.skew).offset()
+    }
+
+    /// How this cluster is reached, where that is known: not of a client that was handed over.
+    pub fn config(&self) -> Option<&kube::Config> {
+        self.config.as_deref()
+    }
+
+    /// By how much the server's clock differs from ours, if that is worth a warning and was
+    /// not taken yet.
+    pub fn take_skew(&self) -> Option<SignedDuration> {
+        let offset = lock(&self.skew).worth_a_warning()?;
+        (!self.skew_told.swap(true, Ordering::Relaxed)).then_some(offset)
+    }
+
+    /// Notes something that belongs among the warnings.
+    pub fn remark(&self, text: &str) {
+        if !text.is_empty() {
+            lock(&self.warnings).insert(text.to_owned());
+        }
+    }
+
+    /// The warnings that the server sent and that were not taken yet.
+    pub fn take_warnings(&self) -> BTreeSet<String> {
+        std::mem::take(&mut lock(&self.warnings))
+    }
+
+    /// Sends a request and reads the whole answer, within the time-out.
+    async fn call(&self, request: &Request<Vec<u8>>, needs: &Permission) -> Result<Bytes> {
+        let calling = async {
+            let mut retry = Retry::of(request);
+            loop {
+                let answer = async {
+                    let response = self.send(request.clone(), needs, &mut retry).await?;
+                    let body = response.into_body().collect().await;
+                    Ok(body.map_err(|error| self.unreachable(&error))?.to_bytes())
+                };
+                match answer.await {
+                    Ok(body) => return Ok(body),
+                    Err(error) => retry.after(error).await?,
+                }
+            }
+        };
+        Box::pin(self.in_time(calling)).await
+    }
+
+    /// Sends a request and leaves the body of the answer, a stream without end, to the caller.
+    async fn open(&self, request: &Request<Vec<u8>>, needs: &Permission) -> Result<Response<Body>> {
+        let opening = async {
+            let mut retry = Retry::of(request);
+            loop {
+                match self.send(request.clone(), needs, &mut retry).await {
+                    Ok(response) => return Ok(response),
+                    Err(error) => retry.after(error).await?,
+                }
+            }
+        };
+        Box::pin(self.in_time(opening)).await
+    }
+
+    /// The answer, if it comes within the time-out.
+    async fn in_time<T>(&self, answer: impl Future<Output = Result<T>>) -> Result<T> {
+        match self.request_timeout {
+            None => answer.await,
+            Some(after) => tokio::time::timeout(after, answer)
+                .await
+                .unwrap_or_else(|_| Err(Error::NoAnswer { server: self.server.clone(), after })),
+        }
+    }
+
+    /// Uses connections that are made with the certificate of this credential from now on. What was begun
+    /// on others, such as a watch, goes on there.
+    fn connect_as(&self, credential: &Credential, may_be_torn: bool) -> Result<()> {
+        let mut connected = lock(&self.connected);
+        if connected.certificate == credential.certificate {
+            return Ok(());
+        }
+        let Some(config) = &self.config else { return Ok(()) };
+        match client(config, credential.certificate.as_deref()) {
+            Ok(client) => *connected = Connected { certificate: credential.certificate.clone(), client },
+            // With what was there before, until both files are there.
+            Err(_) if may_be_torn => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Sends a request once. The body of the answer is still to come.
+    async fn send<'a>(
+        &'a self,
+        mut request: Request<Vec<u8>>,
+        needs: &Permission,
+        retry: &mut Retry<'a>,
+    ) -> Result<Response<Body>> {
+        if let Some(source) = &self.credential {
+            let credential = source.authorise(request.headers_mut()).await?;
+            self.connect_as(&credential, source.may_be_torn())?;
+            retry.used = Some((source, credential));
+        }
+        if let Some(user_agent) = &self.user_agent {
+            request.headers_mut().insert(header::USER_AGENT, user_agent.clone());
+        }
+        let sent = self.clock.now();
+        let client = lock(&self.connected).client.clone();
+        let response = client.send(request.map(Body::from)).await;
+        let response = response.map_err(|error| self.unreachable(&error))?;
+        self.learn(sent, &response);
+        self.judge(response, needs).await
+    }
+
+    /// Takes what the headers of an answer tell: the server's clock, and its warnings.
+    fn learn(&self, sent: Timestamp, response: &Response<Body>) {
+        let text = |value: &header::HeaderValue| value.to_str().ok().map(str::to_owned);
+        let date = response.headers().get(header::DATE).and_then(text);
+        if let Some(date) = date.and_then(|date| jiff::fmt::rfc2822::parse(&date).ok()) {
+            let mut skew = lock(&self.skew);
+            *skew = skew.observe(sent, self.clock.now(), date.timestamp());
+        }
+        for warning in response.headers().get_all(header::WARNING).iter().filter_map(text) {
+            // 299 - "text": only the text is for people.
+            let text =
+                warning.split_once('"').and_then(|(_, text)| text.strip_suffix('"')).unwrap_or(&warning);
+            lock(&self.warnings).insert(text.replace("\\\"", "\""));
+        }
+    }
+
+    /// Turns an answer that is a refusal into an error.
+    async fn judge(&self, response: Response<Body>, needs: &Permission) -> Result<Response<Body>> {
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let retry_after = retry_after(&response);
+        let body = response.into_body().collect().await.map(http_body_util::Collected::to_bytes);
+        let body = body.unwrap_or_default();
+        let told: object::Status = serde_json::from_slice(&body).unwrap_or_default();
+        let message = if told.message.is_empty() {
+            // Not the API but something in front of it, or no API at all.
+            let words: String = String::from_utf8_lossy(&body).trim().chars().take(200).collect();
+            format!("{} answered {status}: {words}", self.server)
+        } else {
+            told.message
+        };
+        Err(match status {
+            StatusCode::UNAUTHORIZED => Error::Unauthenticated { server: self.server.clone(), message },
+            // A namespace on its way out takes nothing new, whatever rights one has.
+            StatusCode::FORBIDDEN if message.contains("because it is being terminated") => {
+                Error::Api { code: 403, reason: told.reason, message, retry_after: None }
+            }
+            StatusCode::FORBIDDEN => Error::Forbidden { message, needs: needs.clone() },
+            // Where no object is named it is not an object that is missing but the whole API.
+            StatusCode::NOT_FOUND if told.details.name.is_empty() => {
+                Error::NotServed { server: self.server.clone(), api: needs.resource.clone() }
+            }
+            StatusCode::NOT_FOUND => Error::NotFound { kind: ObjectKind::Other, message },
+            _ => Error::Api { code: status.as_u16(), reason: told.reason, message, retry_after },
+        })
+    }
+
+    /// No connection, or no longer, in the words of the innermost cause, which is the most exact.
+    fn unreachable(&self, error: &(dyn std::error::Error + 'static)) -> Error {
+        let mut innermost = error;
+        while let Some(cause) = innermost.source() {
+            innermost = cause;
+        }
+        let mut cause = innermost.to_string();
+        // How rustls says that the process at the other end is gone.
+        if cause.contains("close_notify") {
+            cause = "the server closed the connection".into();
+        }
+        Error::Unreachable { server: self.server.clone(), cause }
+    }
+}
+
+/// A client whose connections are made with this certificate, or the kubeconfig's own.
+fn client(config: &kube::Config, certificate: Option<&Certificate>) -> Result<kube::Client> {
+    tls::prepare();
+    let mut config = config.clone();
+    if let Some(certificate) = certificate {
+        certificate.put_into(&mut config.auth_info);
+    }
+    credential::check(&config.auth_info)?;
+    let server = without_userinfo(config.cluster_url.to_string().trim_end_matches('/'));
+    kube::Client::try_from(config).map_err(|error| Error::Configuration {
+        message: format!("cannot set up a connection to {server}: {}", causes(&error)),
+    })
+}
+
+/// Whether a request changes nothing, however often it is sent. To ask who one is, and what one may,
+/// takes a POST.
+fn is_read(request: &Request<Vec<u8>>) -> bool {
+    request.method() == Method::GET || [user::WHOAMI, user::MAY].contains(&request.uri().path())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn retry_after(response: &Response<Body>) -> Option<Duration> {
+    let seconds = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+/// An address as it may be shown: without a user and password in it.
+pub fn without_userinfo(address: &str) -> String {
+    match address.rsplit_once('@') {
+        None => address.to_owned(),
+        Some((before, host)) => match before.split_once("://") {
+            Some((scheme, _)) => format!("{scheme}://{host}"),
+            None => host.to_owned(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_in_an_address_is_not_shown() {
+        for (address, shown) in [
+            ("https://host:1/", "https://host:1/"),
+            ("https://me:secret@host:1/", "https://host:1/"),
+            ("me:secret@host", "host"),
+            ("https://me:p@ss@host", "https://host"),
+        ] {
+            assert_eq!(without_userinfo(address), shown);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Leader election by a Lease, as client-go does it, for a controller.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    Interrupts, Lost, NotTaken,
+    client::{Cluster, single::Address},
+    error::{Error, Result},
+    maintenance::{release, schedule},
+    protocols::{Claim, Held, Progress, Wait, acquire_observed, keep_while},
+    rules::{deadline::Schedule, holder::Who, maintenance, node::HEARTBEATS, taking::Terms},
+};
+
+/// The duration of a leader's lease in Kubernetes' own components.
+const DURATION: Duration = Duration::from_secs(15);
+
+/// A candidate for the lead of whatever a Lease stands for.
+///
+/// Whether the leader is gone is judged as client-go does: when its lease was seen unchanged for its duration, by
+/// this machine's own clock. So candidates that use this and those that use client-go can share a lease.
+///
+/// ```no_run
+/// use kube_leases::Election;
+///
+/// # async fn reconcile() {}
+/// # async fn example() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+/// let client = kube::Client::try_default().await?;
+/// let election = Election::new(client, "default", "my-controller", "pod-7f9c");
+/// loop {
+///     let leadership = election.campaign().await?; // when this candidate leads
+///     match leadership.lead(reconcile()).await {
+///         Ok(()) => break leadership.resign().await?,
+///         Err(lost) => eprintln!("not the leader any more: {lost}"),
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Election {
+    cluster: Arc<Cluster>,
+    at: Address,
+    identity: String,
+    duration: Duration,
+    interrupts: Interrupts,
+}
+
+impl Election {
+    /// A candidate for this Lease. Its `identity` is what is written in the lease, and has to be its own: that of
+    /// a pod is its name, that of a process on a host has something random in it.
+    pub fn new(
+        client: kube::Client,
+        namespace: impl Into<String>,
+        name: impl Into<String>,
+        identity: impl Into<String>,
+    ) -> Self {
+        Self {
+            cluster: Arc::new(Cluster::from_client(client)),
+            at: Address::new(namespace, name),
+            identity: identity.into(),
+            duration: DURATION,
+            interrupts: Interrupts::none(),
+        }
+    }
+
+    /// How long the lead lasts without a renewal: so long do the other candidates wait if this process is killed.
+    /// At least three seconds; 15 if it is not said, as in Kubernetes' own components.
+    #[must_use]
+    pub fn duration(self, duration: Duration) -> Self {
+        Self { duration, ..self }
+    }
+
+    /// Stops campaigning at an interrupt.
+    #[must_use]
+    pub fn interrupts(self, interrupts: Interrupts) -> Self {
+        Self { interrupts, ..self }
+    }
+
+    /// Waits until this candidate leads.
+    ///
+    /// # Errors
+    /// If it cannot campaign: without permission, for instance, or because the lease is one of coordinated
+    /// election, whose leader is chosen by the control plane.
+    pub async fn campaign(&self) -> Result<Leadership, NotTaken> {
+        self.campaign_with(&mut ()).await
+    }
+
+    /// As [`campaign`](Self::campaign), telling what happens on the way.
+    ///
+    /// # Errors
+    /// If it cannot campaign.
+    pub async fn campaign_with(&self, progress: &mut dyn Progress) -> Result<Leadership, NotTaken> {
+        let schedule = schedule(self.duration)?;
+        if [HEARTBEATS, maintenance::NAMESPACE].contains(&self.at.namespace.as_str()) {
+            let message = format!("the leases in {} are those of nodes", self.at.namespace);
+            return Err(Error::Refused { message }.into());
+        }
+        let who = Who::named(&self.identity, false).map_err(|why| Error::Invalid {
+            message: format!("cannot lead as '{}': {why:?}", self.identity),
+        })?;
+        let lease = self.cluster.lease(&self.at).await?;
+        if lease.as_ref().is_some_and(|lease| lease.value.spec.strategy.is_some()) {
+            let message =
+                format!("the leader of '{}' is chosen by coordinated leader election", self.at.name);
+            return Err(Error::Refused { message }.into());
+        }
+        let claim = Claim::new(self.at.clone(), Terms::observed(who), schedule.seconds());
+        let (cluster, wait) = (Arc::clone(&self.cluster), Wait::Forever);
+        let held = acquire_observed(&cluster, &claim, lease, wait, &self.interrupts, progress).await?;
+        Ok(Leadership { cluster, held: [held], schedule })
+    }
+}
+
+/// The lead, as long as it is not lost.
+///
+/// It is renewed while [`lead`](Self::lead) runs, and only then. To drop this does not resign: the lead ends
+/// when the lease expires.
+#[must_use = "the lead is kept until it is resigned or expires"]
+pub struct Leadership {
+    cluster: Arc<Cluster>,
+    held: [Held; 1],
+    schedule: Schedule,
+}
+
+impl Leadership {
+    /// The fencing token: it is greater than that of every earlier leader. What the leader writes to can refuse
+    /// requests with a smaller one than it has seen.
+    pub fn token(&self) -> &str {
+        &self.held[0].token
+    }
+
+    /// Works as the leader while the lead is renewed. If it is lost, the work is dropped: before another may
+    /// lead, as far as it is lost by an outage.
+    ///
+    /// # Errors
+    /// Why the lead was lost.
+    pub async fn lead<T>(&self, work: impl Future<Output = T>) -> Result<T, Lost> {
+        keep_while(&self.cluster, &self.held, self.schedule, work).await
+    }
+
+    /// Steps down: another candidate may lead at once.
+    ///
+    /// # Errors
+    /// If it is not known whether the lease is released: then it expires.
+    pub async fn resign(self) -> Result<()> {
+        release(&self.cluster, &self.held).await
+    }
+}

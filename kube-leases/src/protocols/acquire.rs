@@ -1,0 +1,304 @@
+//! Taking one lease or several: what is asked for, what is said on the way, and why it failed.
+
+use std::{fmt, time::Duration};
+
+use tokio::time::{Instant, timeout_at};
+
+use super::{
+    claim::Claim,
+    held::{Held, Released},
+    target::Target,
+    wait::Waiting,
+};
+use crate::{
+    client::{Cluster, Object, single::Writing},
+    error::{Error, Result},
+    rules::{
+        holder::Who,
+        lease::Lease,
+        maintenance::Standing,
+        taking::{Obstacle, Rule, Terms},
+        time::ServerTime,
+    },
+};
+
+/// An attempt that was begun gets so long, whatever is left of the time to wait: it may have been none.
+const ATTEMPT: Duration = Duration::from_secs(1);
+
+/// A claim, and the lease as it was just read.
+pub type Known = (Claim, Option<Object<Lease>>);
+
+/// A lease that was taken, and how it stood before.
+pub type Taken = (Held, Standing);
+
+/// Whether a lease that cannot be taken now is waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wait {
+    /// It is not.
+    #[default]
+    No,
+    /// For so long.
+    AtMost(Duration),
+    /// Until it is free.
+    Forever,
+}
+
+impl Wait {
+    /// Whether it is waited for at all.
+    pub fn waits(self) -> bool {
+        self != Self::No
+    }
+
+    /// Until when, where that is limited.
+    pub(super) fn deadline(self) -> Option<Instant> {
+        if let Self::AtMost(limit) = self { Instant::now().checked_add(limit) } else { None }
+    }
+}
+
+/// A lease that cannot be taken now, and why.
+#[derive(Clone, Debug)]
+pub struct Blocked {
+    /// The name of the lease, which is that of the node.
+    pub name: String,
+    /// What is in the way.
+    pub obstacle: Obstacle,
+    /// The lease, if there is one.
+    pub lease: Option<Object<Lease>>,
+    /// When that was judged.
+    pub at: ServerTime,
+}
+
+impl Blocked {
+    pub(super) fn new(
+        cluster: &Cluster,
+        name: &str,
+        obstacle: Obstacle,
+        lease: Option<Object<Lease>>,
+    ) -> Box<Self> {
+        Box::new(Self { name: name.to_owned(), obstacle, lease, at: cluster.server_time() })
+    }
+
+    /// The lease, if there is one.
+    pub fn lease(&self) -> Option<&Lease> {
+        self.lease.as_ref().map(|lease| &*lease.value)
+    }
+}
+
+/// Why leases were not taken.
+#[derive(Debug)]
+pub enum NotTaken {
+    /// One of them cannot be taken now.
+    Blocked(Box<Blocked>),
+    /// One did not become free in time.
+    NotFree {
+        /// Its name.
+        name: String,
+        /// How long it was waited for.
+        waited: Duration,
+        /// What is still in the way, if that could be seen.
+        blocked: Option<Box<Blocked>>,
+    },
+    /// The server was too slow to answer: for one of them, or for all.
+    TooSlow {
+        /// The one.
+        name: Option<String>,
+    },
+    /// The time to wait was over, and this kept failing.
+    OutOfTime(Error),
+    /// A lease whose expiry can only be observed looks expired, but for so many seconds.
+    LooksExpired {
+        /// Its name.
+        name: String,
+        /// Its duration, for which it has to be seen unchanged.
+        seconds: i32,
+    },
+    /// A lease looks expired, and its holder renews it all the same.
+    HolderClockWrong {
+        /// Its name.
+        name: String,
+    },
+    /// Something failed.
+    Failed(Error),
+}
+
+impl std::error::Error for NotTaken {}
+
+impl fmt::Display for NotTaken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Blocked(blocked) => blocked.fmt(f),
+            Self::NotFree { name, waited, blocked } => {
+                write!(f, "'{name}' did not become free within {} s", waited.as_secs())?;
+                blocked.as_ref().map_or(Ok(()), |blocked| write!(f, ": {blocked}"))
+            }
+            Self::TooSlow { name: Some(name) } => {
+                write!(f, "the server is too slow to answer about '{name}'")
+            }
+            Self::TooSlow { name: None } => f.write_str("the server is too slow to answer"),
+            Self::OutOfTime(error) => write!(f, "the time to wait is over: {error}"),
+            Self::LooksExpired { name, seconds } => {
+                write!(f, "'{name}' looks expired, which takes {seconds} s to observe")
+            }
+            Self::HolderClockWrong { name } => write!(f, "'{name}' looks expired, and its holder renews it"),
+            Self::Failed(error) => error.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Blocked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.name;
+        match &self.obstacle {
+            Obstacle::Standing(Standing::Free) => write!(f, "'{name}' is not held"),
+            Obstacle::Standing(Standing::Malformed { holder, lacks }) => {
+                write!(f, "'{name}' has the holder '{holder}' and no {lacks} to judge it by")
+            }
+            Obstacle::Standing(_) | Obstacle::OtherReason { .. } => {
+                write!(f, "'{name}' is held by '{}'", self.lease().map(Lease::holder).unwrap_or_default())
+            }
+            Obstacle::Terminating { .. } => write!(f, "the lease '{name}' is being deleted"),
+            Obstacle::Medik8s { holder } => write!(f, "'{name}' is held by medik8s ('{holder}')"),
+        }
+    }
+}
+
+impl From<Error> for NotTaken {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl NotTaken {
+    pub(super) fn is_transient(&self) -> bool {
+        matches!(self, Self::Failed(error) if error.is_transient())
+    }
+}
+
+/// What happens on the way to taking leases, and to giving them up.
+#[derive(Debug)]
+pub enum Step<'a> {
+    /// So many leases are being taken.
+    Begun(usize),
+    /// One more was taken.
+    Taken,
+    /// One is waited for: told at every change, and once a second.
+    Waiting {
+        /// Which.
+        claim: &'a Claim,
+        /// What is in the way.
+        waiting: &'a Waiting,
+        /// The server's time.
+        now: ServerTime,
+        /// How long it has been waited for.
+        so_far: Duration,
+    },
+    /// It is not waited for any more.
+    Waited,
+    /// One was lost before all were taken: those from that name on are taken again.
+    Again {
+        /// Why it was lost.
+        why: &'a NotTaken,
+        /// From which name on.
+        from: &'a str,
+    },
+    /// No more are taken.
+    Over,
+    /// What was taken is being given up, and this was interrupted: these may still be held.
+    UndoInterrupted(&'a [Claim]),
+    /// What was taken was given up.
+    Undone(&'a [Undone<'a>]),
+    /// One was given up on the way.
+    GivenUp(&'a Undone<'a>),
+}
+
+/// What became of a lease that was given up.
+#[derive(Debug)]
+pub struct Undone<'a> {
+    /// What it was taken, or tried to be taken, for.
+    pub claim: &'a Claim,
+    /// Whether it is released; or why that is not known.
+    pub released: Result<Released>,
+}
+
+impl Undone<'_> {
+    /// The holder that the lease may have been left to.
+    pub fn holder(&self) -> &Who {
+        self.claim.terms.adopts.as_ref().unwrap_or(&self.claim.terms.who)
+    }
+}
+
+/// Receives what happens on the way.
+pub trait Progress: Send {
+    /// What has just happened.
+    fn step(&mut self, step: Step<'_>);
+}
+
+impl Progress for () {
+    fn step(&mut self, _: Step<'_>) {}
+}
+
+/// The claims on these nodes.
+///
+/// # Errors
+/// Where medik8s holds one, unless that is waited for.
+pub fn claims(
+    targets: Vec<Target>,
+    terms: &Terms,
+    seconds: i32,
+    wait: Wait,
+    writing: &Writing,
+) -> Result<Vec<Known>, Box<Blocked>> {
+    let held = |target: &Target| target.medik8s.clone().filter(|_| !terms.ignore_medik8s);
+    for target in targets.iter().filter(|_| !wait.waits()) {
+        if let Some(holder) = held(target) {
+            let at = ServerTime(jiff::Timestamp::UNIX_EPOCH);
+            let (name, obstacle) = (target.node.name.clone(), Obstacle::Medik8s { holder });
+            return Err(Box::new(Blocked { name, obstacle, lease: None, at }));
+        }
+    }
+    let claim = |target: Target| {
+        let waits = held(&target).is_some();
+        let terms = match terms.rule {
+            Rule::Process => terms.adopting(target.lease.as_ref().map(|lease| &*lease.value)),
+            _ => terms.clone(),
+        };
+        let mut claim = Claim::on_node(target.node, terms, seconds);
+        claim.writing = writing.clone();
+        claim.waits = waits;
+        (claim, target.lease)
+    };
+    Ok(targets.into_iter().map(claim).collect())
+}
+
+/// Checks that nothing is begun that what was just read says cannot be finished.
+///
+/// # Errors
+/// If one of the leases cannot be taken now.
+pub fn check_all(cluster: &Cluster, claims: &[Known]) -> Result<(), Box<Blocked>> {
+    for (claim, lease) in claims {
+        if let Some(obstacle) = claim.obstacle(cluster, lease.as_ref()) {
+            return Err(Blocked::new(cluster, &claim.at.name, obstacle, lease.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// What makes the holder identity of a process its own.
+pub fn process_suffix() -> String {
+    use std::hash::{BuildHasher as _, RandomState};
+    let (one, other) = (RandomState::new(), RandomState::new());
+    format!("{:08x}", (one.hash_one(std::process::id()) ^ other.hash_one(std::time::SystemTime::now())) >> 32)
+}
+
+/// Takes a lease, if that is done in time; otherwise what was written has to be withdrawn.
+pub(super) async fn take_by<T>(
+    name: &str,
+    deadline: Option<Instant>,
+    taking: impl Future<Output = Result<T>>,
+) -> Result<T, NotTaken> {
+    let Some(deadline) = deadline.map(|deadline| deadline.max(Instant::now() + ATTEMPT)) else {
+        return Ok(taking.await?);
+    };
+    let late = |_| NotTaken::TooSlow { name: Some(name.to_owned()) };
+    Ok(timeout_at(deadline, taking).await.map_err(late)??)
+}

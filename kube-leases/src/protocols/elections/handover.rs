@@ -1,0 +1,296 @@
+//! Following an election: whether a candidate acknowledges a ping, and how leadership moves.
+
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use tokio::time::{Instant, timeout};
+
+use super::{Failure, Progress, Step, address_of, note, told};
+use crate::{
+    client::{
+        Cluster, LEASES, Object, Resource,
+        candidates::{address, vanished},
+        single::{Address, Writing},
+        watch::until,
+    },
+    rules::{
+        candidate::{ACKNOWLEDGES_WITHIN, Candidate},
+        forecast::{Doubt, Forecast},
+        lease::Lease,
+        plan::Plan,
+        time::ServerTime,
+    },
+};
+
+/// How long to wait for a handover where no time is given: one takes 17 to 22 seconds.
+pub const USUAL: Duration = Duration::from_secs(60);
+/// A leader renews every few seconds; a silence of this length is looked into.
+const QUIET: Duration = Duration::from_secs(15);
+/// A candidate that renewed so recently need not be pinged.
+pub const FRESH: jiff::SignedDuration = jiff::SignedDuration::from_secs(2);
+/// How often a ping is written again after a conflict.
+const ATTEMPTS: u32 = 5;
+
+/// A candidate that is alive.
+pub struct Acknowledgement {
+    /// As it is after the ping.
+    pub candidate: Candidate,
+    /// The `pingTime` that was written to find that out; `None` where it had renewed just before.
+    pub pinged: Option<jiff::Timestamp>,
+}
+
+impl Acknowledgement {
+    /// As if it had acknowledged a ping: for a dry run.
+    pub fn assumed(candidate: &Candidate) -> Self {
+        Self { candidate: candidate.clone(), pinged: None }
+    }
+}
+
+/// Whether a candidate acknowledges a ping in the time that the election controller would give it. One that has
+/// renewed within `trusted` is not pinged.
+pub async fn acknowledges(
+    cluster: &Cluster,
+    resource: Resource,
+    candidate: &Candidate,
+    trusted: jiff::SignedDuration,
+) -> Result<Option<Acknowledgement>, Failure> {
+    let fresh = |it: &Candidate, now: ServerTime| {
+        !it.owes_acknowledgement() && it.spec.renew_time.is_some_and(|renewed| now.since(renewed) < trusted)
+    };
+    let mut pinged = candidate.clone();
+    let mut attempt = 1;
+    let asked = loop {
+        // Pinged by the controller a moment ago, or renewed by itself.
+        if fresh(&pinged, cluster.server_time()) {
+            return Ok(Some(Acknowledgement { candidate: pinged, pinged: None }));
+        }
+        match cluster.ping(resource, &pinged, &Writing::default()).await {
+            Ok(written) => break written.value.spec.ping_time,
+            Err(error) if error.is_not_found() => return Err(vanished(candidate).into()),
+            Err(error) if error.is_conflict() && attempt < ATTEMPTS => {
+                attempt += 1;
+                pinged = read_again(cluster, resource, candidate).await?;
+            }
+            Err(error) if error.is_conflict() => {
+                return Err(Failure::Conflicts { name: candidate.name().to_owned(), attempts: ATTEMPTS });
+            }
+            Err(error) => return Err(error.into()),
+        }
+    };
+    let at = address(candidate);
+    let answer = until(cluster, resource, &at, QUIET, |now: Option<&Object<Candidate>>| match now {
+        None => Some(None),
+        Some(now) => (!now.value.owes_acknowledgement()).then(|| Some(Candidate::clone(&now.value))),
+    });
+    match timeout(ACKNOWLEDGES_WITHIN.unsigned_abs(), answer).await {
+        Err(_) => Ok(None),
+        Ok(answer) => {
+            let candidate = answer?.ok_or_else(|| vanished(candidate))?;
+            Ok(Some(Acknowledgement { candidate, pinged: asked }))
+        }
+    }
+}
+
+/// Which of these candidates acknowledge a ping, all at once.
+pub async fn acknowledgements_of(
+    cluster: &Cluster,
+    resource: Resource,
+    candidates: &[&Candidate],
+) -> Result<Vec<Option<Acknowledgement>>, Failure> {
+    try_join_all(candidates.iter().map(|candidate| acknowledges(cluster, resource, candidate, FRESH))).await
+}
+
+/// The same candidate, not another of its name, as it is now.
+pub async fn read_again(
+    cluster: &Cluster,
+    resource: Resource,
+    before: &Candidate,
+) -> crate::error::Result<Candidate> {
+    let now: Option<Object<Candidate>> = cluster.get(resource, &address(before)).await?;
+    let same = now.filter(|now| now.value.metadata.uid == before.metadata.uid);
+    same.map(|now| Candidate::clone(&now.value)).ok_or_else(|| vanished(before))
+}
+
+/// How far a handover to a candidate has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Another leads, and has not been asked to step down.
+    Waiting {
+        /// The holder of the lease.
+        leader: String,
+    },
+    /// The leader was asked, and stops renewing.
+    SteppingDown {
+        /// The holder of the lease.
+        leader: String,
+        /// The preferred holder.
+        to: String,
+        /// The time until the lease expires.
+        left: jiff::SignedDuration,
+    },
+    /// There is no leader.
+    Electing,
+    /// Elected, and it has not renewed yet.
+    Elected,
+    /// It leads, and has renewed the lease itself.
+    Leads,
+}
+
+impl Stage {
+    /// `renewed` is the first renewal seen under the name of one of these candidates: the controller's.
+    fn of(
+        lease: Option<&Lease>,
+        candidates: &[String],
+        renewed: &mut Option<jiff::Timestamp>,
+        now: ServerTime,
+    ) -> Self {
+        let Some(lease) = lease.filter(|lease| !lease.holder().is_empty()) else { return Self::Electing };
+        if candidates.iter().any(|candidate| candidate == lease.holder()) {
+            let first = *renewed.get_or_insert(lease.renewed().unwrap_or(now.0));
+            return if lease.renewed().is_some_and(|renewed| renewed > first) {
+                Self::Leads
+            } else {
+                Self::Elected
+            };
+        }
+        *renewed = None;
+        let leader = lease.holder().to_owned();
+        let left = lease.expires().map_or(jiff::SignedDuration::ZERO, |until| until.duration_since(now.0));
+        match lease.spec.preferred_holder.clone().filter(|preferred| !preferred.is_empty()) {
+            _ if left.is_negative() => Self::Electing,
+            None => Self::Waiting { leader },
+            Some(to) => Self::SteppingDown { leader, to, left },
+        }
+    }
+}
+
+/// What came of a handover that was followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Followed {
+    /// The leader stays.
+    Stays,
+    /// Whether leadership moves cannot be foreseen: it is not waited for.
+    Open,
+    /// No candidate is elected: it is not waited for.
+    NoneElected,
+    /// This candidate leads, and renews.
+    Leads(String),
+}
+
+/// Follows the leaders of several leases until they are those that they should be, all within this time.
+pub async fn follow_all(
+    cluster: &Cluster,
+    plans: impl IntoIterator<Item = &Plan>,
+    within: Duration,
+    progress: &mut dyn Progress,
+) -> Result<(), Failure> {
+    let began = Instant::now();
+    for plan in plans {
+        follow(cluster, plan, within.saturating_sub(began.elapsed()), progress).await?;
+    }
+    Ok(())
+}
+
+/// Follows the leader of a lease until it is the one that it should be.
+pub async fn follow(
+    cluster: &Cluster,
+    plan: &Plan,
+    within: Duration,
+    progress: &mut dyn Progress,
+) -> Result<(), Failure> {
+    let to = match &plan.forecast {
+        Forecast::Stays => {
+            note(progress, Step::Followed { plan, outcome: &Followed::Stays });
+            return Ok(());
+        }
+        Forecast::Open(Doubt::Tie | Doubt::JustEnded, _) => {
+            note(progress, Step::Followed { plan, outcome: &Followed::Open });
+            return Ok(());
+        }
+        Forecast::Moves(to) | Forecast::Elects(to) | Forecast::Open(_, to) if !to.is_empty() => to,
+        _ => {
+            note(progress, Step::Followed { plan, outcome: &Followed::NoneElected });
+            return Ok(());
+        }
+    };
+    let (at, began) = (address_of(plan), cluster.server_time());
+    let leads = until_leads(cluster, &at, to, within, |stage| {
+        let elapsed = cluster.server_time().since(began.0);
+        note(progress, Step::Handover { plan, to, stage, elapsed });
+    });
+    let outcome = Followed::Leads(leads.await?);
+    told(progress, Step::Followed { plan, outcome: &outcome })
+}
+
+/// Waits until one of these candidates leads and renews, and reports each stage: which one it is.
+pub async fn until_leads(
+    cluster: &Cluster,
+    lease: &Address,
+    candidates: &[String],
+    within: Duration,
+    mut report: impl FnMut(&Stage),
+) -> Result<String, Failure> {
+    let mut renewed = None;
+    let mut last = None;
+    let leads = until(cluster, LEASES, lease, QUIET, |lease: Option<&Object<Lease>>| {
+        let lease = lease.map(|lease| &*lease.value);
+        let stage = Stage::of(lease, candidates, &mut renewed, cluster.server_time());
+        report(&stage);
+        let leads = stage == Stage::Leads;
+        last = Some(stage);
+        lease.filter(|_| leads).map(|lease| lease.holder().to_owned())
+    });
+    if let Ok(leads) = timeout(within, leads).await {
+        return Ok(leads?);
+    }
+    let rounded = within.saturating_add(Duration::from_millis(500)).as_secs();
+    let after = Duration::from_secs(rounded);
+    Err(Failure::NotLeading { candidates: candidates.to_vec(), after, last })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::{SignedDuration, Timestamp};
+    use k8s_openapi::{api::coordination::v1::LeaseSpec, apimachinery::pkg::apis::meta::v1::MicroTime};
+
+    #[test]
+    fn a_handover_goes_through_its_stages() {
+        let at = |seconds| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(1_000_000 + seconds);
+        let lease = |holder: &str, renewed: i64, seconds: i32, preferred: Option<&str>| Lease {
+            spec: LeaseSpec {
+                holder_identity: Some(holder.to_owned()),
+                renew_time: Some(MicroTime(at(renewed))),
+                lease_duration_seconds: Some(seconds),
+                preferred_holder: preferred.map(str::to_owned),
+                ..LeaseSpec::default()
+            },
+            ..Lease::default()
+        };
+        let leader = || "a".to_owned();
+        let mut renewed = None;
+        for (now, lease, stage) in [
+            (1, Some(lease("a", 0, 15, None)), Stage::Waiting { leader: leader() }),
+            (1, Some(lease("a", 0, 15, Some(""))), Stage::Waiting { leader: leader() }),
+            (
+                5,
+                Some(lease("a", 0, 15, Some("b"))),
+                Stage::SteppingDown { leader: leader(), to: "b".into(), left: SignedDuration::from_secs(10) },
+            ),
+            (16, Some(lease("a", 0, 15, Some("b"))), Stage::Electing),
+            (17, Some(lease("b", 17, 5, None)), Stage::Elected),
+            (18, Some(lease("b", 17, 5, None)), Stage::Elected),
+            (19, Some(lease("c", 19, 5, None)), Stage::Waiting { leader: "c".into() }),
+            (20, Some(lease("", 19, 5, None)), Stage::Electing),
+            (20, None, Stage::Electing),
+            (21, Some(lease("b", 21, 5, None)), Stage::Elected),
+            (22, Some(lease("b", 22, 15, None)), Stage::Leads),
+        ] {
+            assert_eq!(
+                Stage::of(lease.as_ref(), &["b".to_owned()], &mut renewed, ServerTime(at(now))),
+                stage,
+                "at {now}"
+            );
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Holding a lease over time: taking it, waiting for it, keeping it, and running a command under it.
+//!
+//! A library for controllers too: nothing here prints or exits. [`Claim`] takes a lease by the rules
+//! of [`crate::rules::maintenance`], [`Claim::wait`] waits for it, [`keep`] renews it until it is
+//! lost. What enforces the end of a command whose lease is lost is the watchdog, a process of its
+//! own: the one that renews may itself be stopped or killed.
+
+mod acquire;
+pub mod aftermath;
+#[cfg(unix)]
+mod broadcast;
+#[cfg(unix)]
+pub mod child;
+mod claim;
+mod concurrent;
+pub mod delete;
+pub mod elections;
+#[cfg(unix)]
+mod ending;
+#[cfg(unix)]
+pub(crate) mod exec;
+pub mod fence;
+mod gather;
+mod held;
+mod keeper;
+#[cfg(unix)]
+pub(crate) mod leash;
+mod log;
+mod observe;
+#[cfg(unix)]
+mod processes;
+mod renew;
+mod serve;
+mod settle;
+pub mod target;
+#[cfg(unix)]
+mod terminal;
+mod under;
+mod undo;
+mod wait;
+#[cfg(unix)]
+pub(crate) mod watchdog;
+mod withdraw;
+
+pub use acquire::{
+    Blocked, Known, NotTaken, Progress, Step, Taken, Undone, Wait, check_all, claims, process_suffix,
+};
+pub use claim::{Claim, Took, persistently, within};
+pub use gather::take_all;
+pub use held::{Held, Released};
+pub use keeper::{Lost, keep};
+pub use renew::renew_all;
+pub use target::{Selection, Target, targets};
+pub use under::keep_while;
+#[cfg(unix)]
+pub use under::{Ran, run};
+pub use undo::{release_all, release_found};
+pub use wait::{Waiting, acquire_observed};
+
+#[cfg(test)]
+mod tests {
+    use std::{ops::ControlFlow, time::Duration};
+
+    use super::*;
+    use crate::{
+        Interrupts,
+        client::{
+            self, Cluster, Resource, partitions,
+            single::{Address, Writing},
+        },
+        rules::{
+            candidate::Candidate, deadline::Schedule, deletion, identity::Identity, plan::Plan, pod::Pod,
+            surroundings::Surroundings,
+        },
+    };
+
+    fn is_send<T: Send>(_: T) {}
+
+    /// A controller spawns these on a runtime of several threads: that they are `Send` is for the compiler to
+    /// say.
+    #[expect(dead_code)]
+    fn what_takes_time_is_send(
+        cluster: &Cluster,
+        claims: &[Known],
+        held: &[Held],
+        interrupts: &Interrupts,
+        progress: &mut dyn Progress,
+        (judged, around): (&deletion::Judged, &mut Surroundings),
+        (request, fencing): (&fence::Request<'_>, &mut dyn fence::Progress),
+    ) {
+        is_send(delete::delete(cluster, judged, deletion::Choice::Force, around, delete::Write::Yes));
+        let mut aftermath = aftermath::Aftermath::new(aftermath::Patience::Forever);
+        let began = cluster.server_time();
+        is_send(aftermath.of(cluster, judged, deletion::Choice::Force, began, &mut ()));
+        is_send(aftermath::still_there(cluster, &judged.pod));
+        is_send(partitions::read(cluster, &partitions::Which::default(), true, |_| false));
+        is_send(fence::fence(cluster, request, claims, interrupts, fencing));
+        is_send(targets(cluster, &Selection::default()));
+        is_send(take_all(cluster, claims, Wait::Forever, interrupts, progress));
+        is_send(acquire_observed(cluster, &claims[0].0, None, Wait::No, interrupts, progress));
+        is_send(renew_all(cluster, claims, interrupts, progress));
+        is_send(claims[0].0.take(cluster, None));
+        is_send(claims[0].0.wait(cluster, |_| ()));
+        is_send(keep(cluster, held, Schedule::new(Duration::ZERO), |_| ()));
+        is_send(keep_while(cluster, held, Schedule::new(Duration::ZERO), async {}));
+        is_send(release_all(cluster, held, true, interrupts));
+        is_send(release_found(cluster, held, &Writing::default(), |_, _| ()));
+        #[cfg(unix)]
+        is_send(run(
+            cluster,
+            held,
+            Schedule::new(Duration::ZERO),
+            &crate::Program::at(""),
+            &[],
+            interrupts,
+            |_| (),
+        ));
+    }
+
+    #[expect(dead_code)]
+    fn what_takes_time_in_elections_is_send(
+        cluster: &Cluster,
+        (resource, at): (Resource, &Address),
+        (candidates, plans): (&[&Candidate], &[Plan]),
+        (setting, targets): (&elections::priority::Request, Vec<elections::priority::Target>),
+        (clearing, defect): (&elections::clear::Request, elections::repair::Defect),
+        (wanted, progress): (&elections::leadership::Wanted<'_>, &mut dyn elections::Progress),
+        interrupts: &Interrupts,
+    ) {
+        use elections::{clear, handover, leadership, priority, prune, repair};
+
+        is_send(priority::set(cluster, resource, targets, setting, progress, interrupts));
+        is_send(clear::clear(cluster, resource, candidates, plans.to_vec(), clearing, progress, interrupts));
+        is_send(repair::repair(cluster, defect, &Writing::default()));
+        is_send(prune::look_again(cluster, resource, candidates));
+        is_send(prune::delete(cluster, resource, candidates, false, |_| ControlFlow::Continue(())));
+        is_send(handover::acknowledges(cluster, resource, candidates[0], handover::FRESH));
+        is_send(handover::acknowledgements_of(cluster, resource, candidates));
+        is_send(handover::read_again(cluster, resource, candidates[0]));
+        is_send(handover::follow(cluster, &plans[0], Duration::ZERO, progress));
+        is_send(handover::follow_all(cluster, plans, Duration::ZERO, progress));
+        is_send(handover::until_leads(cluster, at, &[], Duration::ZERO, |_| ()));
+        is_send(leadership::until_leads(cluster, wanted, |_| ()));
+    }
+
+    #[expect(dead_code)]
+    fn what_is_read_is_send(cluster: &Cluster, pods: &[&Pod], identities: &[Identity]) {
+        is_send(client::surroundings::read(cluster, pods));
+        is_send(client::surroundings::read_on_node(cluster, "", pods));
+        is_send(client::surroundings::stopped_controllers(cluster));
+        is_send(client::surroundings::watchable(cluster));
+        is_send(cluster.apiserver_versions(identities));
+        is_send(cluster.lease_candidates(None));
+        is_send(cluster.discovered_candidates());
+        is_send(cluster.candidates_for("", None));
+    }
+}

@@ -1,0 +1,312 @@
+//! What is safer than force-deleting a pod, the safest first.
+//!
+//! Nothing here makes a second one start beside a first that may still run: that is why waiting for pod
+//! GC is no way out for a machine that may be on, and why a fence that is out of date is undone before
+//! anything else.
+
+mod alive;
+mod lost;
+#[cfg(test)]
+mod tests;
+
+use jiff::SignedDuration;
+use serde::Serialize;
+
+use super::{
+    assessment::lasting_finalizers,
+    node::Contact,
+    pod::{Pod, Toleration},
+    risk::{Deletion, PodFacts},
+    time::ServerTime,
+    workload::{Ownership, Why},
+};
+
+/// Something safer than force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// What it is.
+    pub advice: Advice,
+    /// What can be done of it without a person's hands.
+    pub takes: Option<Safe>,
+}
+
+/// What can be done without force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Safe {
+    /// Evict it.
+    Evict,
+    /// Delete it with its grace period.
+    Delete,
+    /// Delete it with its grace period where it cannot end yet: the next one is started all the same.
+    Replace,
+    /// Its deletion is under way and will be completed.
+    Await,
+}
+
+/// What to do instead of force. Where it names a `controller`, that is `Kind/name`; pod and node are the
+/// ones that are judged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "code", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[allow(missing_docs)] // the fields name themselves
+pub enum Advice {
+    /// Remove the manifest of a static pod.
+    RemoveManifest,
+    /// Let what set these finalizers do its work, or repair it.
+    WaitForFinalizers { finalizers: Vec<String> },
+    /// Delete it without force.
+    Delete {
+        terms: DeleteTerms,
+        /// The grace period to ask for; null for its own.
+        grace_seconds: Option<u32>,
+    },
+    /// Wait for its end.
+    Wait {
+        until: WaitFor,
+        /// That long at most.
+        timeout_seconds: i64,
+    },
+    /// Evict it.
+    Evict {
+        /// Whether its disruption budgets could be read, and allow it.
+        within_budget: bool,
+    },
+    /// Wait until this many replicas are ready.
+    WaitForReplicas { controller: String, wanted: i64 },
+    /// Wait until these disruption budgets allow it.
+    WaitForBudget { budgets: Vec<String> },
+    /// The kubelet's events about the pod.
+    DescribePod,
+    /// The containers that run on the node.
+    ListContainers,
+    /// The kubelet's log about the pod.
+    ReadKubeletLog,
+    /// Restart a Deployment with the strategy Recreate, which waits for the end of all its pods.
+    RestartDeployment { controller: String, outage: Option<Outage> },
+    /// Scale a controller to 0, or suspend it, and bring it back when all its pods are gone.
+    StopController {
+        controller: String,
+        wanted: i64,
+        /// Selects its pods, as `kubectl -l` takes it.
+        selector: String,
+        grace_seconds: i64,
+        /// The objects go before the containers have ended.
+        no_grace: bool,
+        /// What owns it, and may change it back.
+        managed_by: Option<String>,
+        outage: Option<Outage>,
+    },
+    /// Find out whether two may run at once.
+    InspectController {
+        controller: String,
+        /// As `kubectl get` takes it.
+        resource: String,
+    },
+    /// Add tolerations to the pod, so that the control plane does not evict it.
+    KeepFromEviction {
+        controller: Option<String>,
+        /// Whether the node object is gone.
+        node_missing: bool,
+        tolerations: Vec<Toleration>,
+    },
+    /// Take the out-of-service taint off, for the node is alive.
+    TakeIntoService,
+    /// Take an out-of-service taint off that is from before the node was last heard of, or undated.
+    RemoveTaint { undated: bool },
+    /// Wait until the node is heard of or given up.
+    WatchNode,
+    /// Repair what makes the node not ready.
+    RepairNode { then: KubeletThen },
+    /// Bring the node back.
+    BringNodeBack { then: KubeletThen },
+    /// Switch the machine off and declare that.
+    SwitchOff { terms: SwitchOffTerms },
+    /// Create the node object again.
+    CreateNode,
+    /// Nothing has to be done.
+    Leave {
+        /// Whether its replacement is started without it.
+        is_replaced: bool,
+    },
+    /// Ask an administrator whether the node is alive, for it has the out-of-service taint.
+    AskAboutTaint,
+    /// Ask an administrator how the node is.
+    AskAboutNode {
+        /// And whether it has the out-of-service taint.
+        taint: bool,
+    },
+}
+
+/// When and why a pod can be deleted without force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "code", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[allow(missing_docs)] // the fields name themselves
+pub enum DeleteTerms {
+    /// Nothing runs.
+    NothingRuns,
+    /// Pod GC completes it, on a node that is out of service.
+    PodGcCompletes,
+    /// As usual.
+    WithGrace,
+    /// No majority of the replicas is ready then.
+    NoMajority,
+    /// If enough replicas of this controller are ready without it.
+    IfEnoughReplicas { controller: String },
+    /// If no disruption budget, which may not be read, forbids it.
+    IfBudgetsAllow,
+    /// Over a disruption budget.
+    OverBudget,
+    /// The API evicts no pod that several disruption budgets select.
+    SeveralBudgets { budgets: Vec<String>, over: bool },
+    /// The controller starts the next one before the node, when it is back, ends this one.
+    NodeEndsItLater { controller: String },
+    /// Unless its node, which may not be read, is out of service.
+    UnlessOutOfService,
+    /// The object goes when the kubelet has ended it.
+    KubeletEndsIt,
+}
+
+/// What ends a pod that is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "code", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[allow(missing_docs)] // the field names itself
+pub enum WaitFor {
+    /// The kubelet, when the grace period ends.
+    GracePeriod { left_seconds: i64 },
+    /// Pod GC, on a node that is out of service.
+    PodGc,
+    /// Pod GC, on a node whose object is gone.
+    PodGcOfMissingNodes,
+}
+
+/// What has to be accepted before all pods of a controller are ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "code", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[allow(missing_docs)] // the fields name themselves
+pub enum Outage {
+    /// None is started until a node that is not ready has ended this one.
+    UntilNodeEndsIt,
+    /// None is started until those that are not ready have ended too.
+    UntilAllHaveEnded { ready: i64, wanted: i64 },
+}
+
+/// What the kubelet does with the pod when its node is well again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KubeletThen {
+    /// It runs on, unless the control plane evicts it before.
+    RunsOnUnlessEvicted,
+    /// It runs on.
+    RunsOn,
+    /// Its deletion is completed.
+    EndsIt,
+}
+
+/// When a machine is to be switched off, and declared to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SwitchOffTerms {
+    /// Its node is silent.
+    Silent,
+    /// Its node heartbeats until then.
+    Alive,
+    /// Only if it is off.
+    IfOff,
+    /// Its node object is gone: there is nothing to declare it on.
+    NodeMissing,
+}
+
+/// Whether the API would evict a pod now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Eviction {
+    Possible,
+    /// Its disruption budgets may not be read.
+    Unknown,
+    /// These disruption budgets have nothing left.
+    Spent(Vec<String>),
+    /// The API evicts no pod that several disruption budgets select.
+    SeveralBudgets {
+        names: Vec<String>,
+        /// One of them has nothing left.
+        spent: bool,
+    },
+}
+
+impl Way {
+    fn by_hand(advice: Advice) -> Self {
+        Self { advice, takes: None }
+    }
+
+    fn delete(pod: &Pod, terms: DeleteTerms) -> Self {
+        Self { advice: Advice::Delete { terms, grace_seconds: pod.least_grace() }, takes: Some(Safe::Delete) }
+    }
+
+    fn wait(until: WaitFor, left: SignedDuration) -> Self {
+        Self {
+            advice: Advice::Wait { until, timeout_seconds: timeout_after(left) },
+            takes: Some(Safe::Await),
+        }
+    }
+}
+
+/// How long to wait for the end of pods that have so long yet: the kubelet needs some time after the grace
+/// period, and pod GC looks every 20 seconds.
+pub fn timeout_after(left: SignedDuration) -> i64 {
+    left.max(SignedDuration::ZERO).as_secs() + 120
+}
+
+/// The ways there are.
+pub(super) fn ways(
+    pod: &Pod,
+    facts: &PodFacts,
+    ownership: &Ownership,
+    eviction: &Eviction,
+    now: ServerTime,
+) -> Vec<Way> {
+    if facts.mirror {
+        return vec![Way::by_hand(Advice::RemoveManifest)];
+    }
+    let mut ways = Vec::new();
+    let finalizers = lasting_finalizers(pod, ownership);
+    let begun = facts.deletion != Deletion::NotBegun;
+    // The finalizer of a Job that waits for the end of the pod goes with that end.
+    if !finalizers.is_empty() && ownership.why != Why::JobFailed {
+        let finalizers = finalizers.into_iter().map(str::to_owned).collect();
+        ways.push(Way::by_hand(Advice::WaitForFinalizers { finalizers }));
+        if begun {
+            return ways;
+        }
+    }
+    if !facts.scheduled || facts.finished {
+        if !begun {
+            ways.push(Way::delete(pod, DeleteTerms::NothingRuns));
+        }
+        return ways;
+    }
+    ways.extend(match facts.contact {
+        // Whatever is heard of it: pod GC will not wait.
+        _ if facts.nodeless => lost::on_a_missing_node(pod, facts, ownership),
+        Some(Contact::Heard) => alive::on_a_living_node(pod, facts, ownership, eviction, now),
+        Some(Contact::Back) => {
+            // Whatever is Terminating there before that is deleted by force if the node is not ready.
+            let later = if facts.may_hang() {
+                lost::on_a_node_that_is_not_ready(pod, facts, ownership, eviction, now)
+            } else {
+                alive::on_a_living_node(pod, facts, ownership, eviction, now)
+            };
+            let undo = Way::by_hand(Advice::TakeIntoService);
+            std::iter::once(undo).chain(later.into_iter().map(|way| Way { takes: None, ..way })).collect()
+        }
+        Some(Contact::NotReady) => lost::on_a_node_that_is_not_ready(pod, facts, ownership, eviction, now),
+        Some(Contact::Silent | Contact::Gone) => lost::on_a_silent_node(pod, facts, ownership),
+        Some(Contact::Fenced) if begun => vec![Way::wait(WaitFor::PodGc, SignedDuration::ZERO)],
+        Some(Contact::Fenced) => vec![Way::delete(pod, DeleteTerms::PodGcCompletes)],
+        Some(Contact::Late) => {
+            // The control plane may act as soon as it is known whether the node is gone.
+            let wait = Way::by_hand(Advice::WatchNode);
+            lost::before_it_is_evicted(pod, facts, ownership).chain([wait]).collect()
+        }
+        None if facts.out_of_service.is_some() => vec![Way::by_hand(Advice::AskAboutTaint)],
+        None => lost::on_a_node_that_is_not_seen(pod, facts, ownership, eviction, now),
+    });
+    ways
+}

@@ -1,0 +1,257 @@
+//! Why the force deletion of a pod is as risky as it is, or does not help.
+
+use serde::Serialize;
+
+use super::{
+    assessment::{Assessment, Futile, lasting_finalizers},
+    node::Contact,
+    pod::Pod,
+    risk::{Deletion, PodFacts, Risk},
+    volumes::PodVolume,
+    workload::{Ownership, Successor, Why},
+};
+
+/// One of the reasons. Where it names a `controller`, that is `Kind/name`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "code", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[allow(missing_docs)] // the fields name themselves
+pub enum Reason {
+    /// The process of a mirror pod goes on, and its object comes back.
+    MirrorPod { node: String },
+    /// Annotated as a mirror pod, but its node does not own it.
+    AnnotatedAsMirrorPod { node: String },
+    /// They keep the object, whatever the grace period.
+    Finalizers { finalizers: Vec<String> },
+    /// Nothing runs yet.
+    NotScheduled,
+    /// Nothing runs any more.
+    Finished,
+    /// The node object is gone, which does not stop the machine.
+    NodeObjectDeleted { node: String },
+    /// The node has the out-of-service taint, and nothing was heard of it since.
+    NodeOutOfService { node: String },
+    /// Nothing is heard of the node.
+    NodeSilent { node: String },
+    /// The node heartbeats, though its Ready condition is Unknown.
+    NodeHeartbeats { node: String },
+    /// The heartbeat is late, and the node not given up yet.
+    NodeLate { node: String },
+    /// The kubelet is alive and the node not ready.
+    NodeNotReady { node: String },
+    /// The kubelet is alive and reports that the containers have ended.
+    ContainersEnded { node: String },
+    /// The kubelet is alive.
+    NodeAlive { node: String },
+    /// The node or its heartbeat may not be read.
+    NodeUnknown { node: String },
+    /// `terminationGracePeriodSeconds` is 0.
+    NoGracePeriod,
+    /// A `StatefulSet` starts the next one as soon as the object is gone.
+    StatefulSet { controller: String },
+    /// A Deployment with the strategy Recreate, whose `ReplicaSet` does not wait.
+    Recreate { controller: String },
+    /// A Job of a `CronJob` with the concurrencyPolicy Forbid, and the Job does not wait.
+    CronJobForbids { controller: String },
+    /// A Job with the podReplacementPolicy Failed.
+    JobWaitsForFailure { controller: String },
+    /// A `DaemonSet` starts the next one on the same node as soon as the object is gone.
+    DaemonSet { controller: String, node: String },
+    /// What the controller relies on is not known.
+    UnknownController { controller: String },
+    /// The controller may not be read, or does not exist.
+    ControllerNotRead { controller: String },
+    /// Two nodes that write to the volume may destroy it.
+    ExclusiveVolume { volume: PodVolume },
+    /// What the volume is could not be found out.
+    UnknownVolume { volume: PodVolume },
+    /// There should be one of it, and the next one writes to the same volume.
+    SharedVolume { volume: PodVolume },
+    /// It holds this leader lease, `namespace/name`.
+    LeaderLease { lease: String },
+    /// Leader leases may not be read.
+    LeadershipUnknown,
+    /// This `PodDisruptionBudget` allows no disruption now.
+    BudgetSpent { budget: String },
+    /// The `PodDisruptionBudgets` may not be read.
+    BudgetsUnknown,
+    /// Without it, no majority of the replicas is ready.
+    NoMajority { controller: String, ready: i64, wanted: i64 },
+    /// How many replicas are ready is not known.
+    MajorityUnknown { controller: String },
+    /// The kubelet is alive and does not get the pod ended.
+    Stuck { node: String },
+    /// Nothing starts another.
+    NoController,
+    /// The replacement does not wait for it, and the two share nothing.
+    TwoAreHarmless,
+    /// Pod GC deletes the pods of missing nodes by force.
+    PodGc,
+}
+
+impl Reason {
+    /// The risk that this reason accounts for, at most: by it the most serious of several is found.
+    pub fn seriousness(&self) -> Risk {
+        match self {
+            Self::NotScheduled | Self::Finished | Self::NoController | Self::TwoAreHarmless => Risk::None,
+            Self::MirrorPod { .. }
+            | Self::AnnotatedAsMirrorPod { .. }
+            | Self::Finalizers { .. }
+            | Self::NodeObjectDeleted { .. }
+            | Self::NodeOutOfService { .. }
+            | Self::NodeSilent { .. }
+            | Self::NoGracePeriod
+            | Self::PodGc => Risk::Low,
+            Self::NodeHeartbeats { .. }
+            | Self::NodeLate { .. }
+            | Self::NodeNotReady { .. }
+            | Self::ContainersEnded { .. }
+            | Self::NodeAlive { .. }
+            | Self::NodeUnknown { .. } => Risk::Medium,
+            Self::BudgetSpent { .. }
+            | Self::BudgetsUnknown
+            | Self::NoMajority { .. }
+            | Self::MajorityUnknown { .. }
+            | Self::Stuck { .. } => Risk::High,
+            Self::StatefulSet { .. }
+            | Self::Recreate { .. }
+            | Self::CronJobForbids { .. }
+            | Self::JobWaitsForFailure { .. }
+            | Self::DaemonSet { .. }
+            | Self::UnknownController { .. }
+            | Self::ControllerNotRead { .. }
+            | Self::ExclusiveVolume { .. }
+            | Self::UnknownVolume { .. }
+            | Self::SharedVolume { .. }
+            | Self::LeaderLease { .. }
+            | Self::LeadershipUnknown => Risk::Critical,
+        }
+    }
+}
+
+/// The most serious of several reasons; of equals the first, which is the more certain one.
+pub(super) fn most_serious(reasons: &[Reason]) -> Option<&Reason> {
+    reasons.iter().reduce(|one, other| if other.seriousness() > one.seriousness() { other } else { one })
+}
+
+/// The state of its node; `doubted` if that was given up and yet heartbeats.
+fn by_its_node(node: &str, facts: &PodFacts, doubted: bool) -> Reason {
+    let node = node.to_owned();
+    match facts.contact {
+        Some(Contact::Gone | Contact::Late) if facts.nodeless => Reason::NodeObjectDeleted { node },
+        Some(Contact::Fenced) => Reason::NodeOutOfService { node },
+        Some(Contact::Silent | Contact::Gone) => Reason::NodeSilent { node },
+        Some(Contact::Late) if doubted => Reason::NodeHeartbeats { node },
+        Some(Contact::Late) => Reason::NodeLate { node },
+        _ if facts.may_hang() => Reason::NodeNotReady { node },
+        Some(Contact::Heard | Contact::Back) if facts.ended => Reason::ContainersEnded { node },
+        Some(Contact::Heard | Contact::Back | Contact::NotReady) => Reason::NodeAlive { node },
+        None => Reason::NodeUnknown { node },
+    }
+}
+
+/// What its controller relies on.
+fn by_its_controller(ownership: &Ownership, node: &str) -> Option<Reason> {
+    let controller = ownership.controller.clone()?;
+    Some(match ownership.why {
+        Why::StatefulSet => Reason::StatefulSet { controller },
+        Why::Recreate => Reason::Recreate { controller },
+        Why::CronJobForbids => Reason::CronJobForbids { controller },
+        Why::JobFailed => Reason::JobWaitsForFailure { controller },
+        Why::DaemonSet => Reason::DaemonSet { controller, node: node.to_owned() },
+        Why::UnknownKind => {
+            Reason::UnknownController { controller: ownership.managed_by.clone().unwrap_or(controller) }
+        }
+        Why::Unseen => Reason::ControllerNotRead { controller },
+        Why::Rolling | Why::Unowned => return None,
+    })
+}
+
+/// What becomes of the majority of its set without it.
+fn by_the_majority(pod: &Pod, facts: &PodFacts, ownership: &Ownership) -> Option<Reason> {
+    let controller = ownership.controller.clone()?;
+    match (facts.no_majority, ownership.replicas) {
+        (Some(true), Some(replicas)) => {
+            Some(Reason::NoMajority { controller, ready: replicas.without(pod), wanted: replicas.wanted })
+        }
+        (None, _) if !matches!(ownership.why, Why::UnknownKind | Why::Unseen) => {
+            Some(Reason::MajorityUnknown { controller })
+        }
+        _ => None,
+    }
+}
+
+/// All reasons, in the order in which they are to be read; `doubted` if the node was given up and yet
+/// heartbeats.
+pub(super) fn reasons(
+    pod: &Pod,
+    assessment: &Assessment,
+    facts: &PodFacts,
+    budgets: Option<&[String]>,
+    doubted: bool,
+) -> Vec<Reason> {
+    let node = &pod.spec.node_name;
+    let mut reasons = Vec::new();
+    match assessment.futile {
+        Some(Futile::Mirror) if facts.mirror => return vec![Reason::MirrorPod { node: node.clone() }],
+        Some(Futile::Mirror) => reasons.push(Reason::AnnotatedAsMirrorPod { node: node.clone() }),
+        Some(Futile::Finalizers) => {
+            let finalizers = lasting_finalizers(pod, &assessment.ownership);
+            let finalizers = finalizers.into_iter().map(str::to_owned).collect();
+            reasons.push(Reason::Finalizers { finalizers });
+        }
+        None => {}
+    }
+    if !facts.scheduled {
+        reasons.push(Reason::NotScheduled);
+        return reasons;
+    }
+    if facts.finished {
+        reasons.push(Reason::Finished);
+        return reasons;
+    }
+    reasons.push(by_its_node(node, facts, doubted));
+    if pod.least_grace().is_some() {
+        reasons.push(Reason::NoGracePeriod);
+    }
+    if facts.contact == Some(Contact::Fenced) {
+        return reasons;
+    }
+    reasons.extend(by_its_controller(&assessment.ownership, node));
+    for volume in &assessment.volumes {
+        let named = volume.clone();
+        match volume.exclusive {
+            Some(true) => reasons.push(Reason::ExclusiveVolume { volume: named }),
+            None => reasons.push(Reason::UnknownVolume { volume: named }),
+            Some(false) if volume.shared && facts.single != Some(false) => {
+                reasons.push(Reason::SharedVolume { volume: named });
+            }
+            Some(false) => {}
+        }
+    }
+    reasons.extend(assessment.leads.iter().map(|lease| Reason::LeaderLease { lease: lease.clone() }));
+    if facts.leads.is_none() {
+        reasons.push(Reason::LeadershipUnknown);
+    }
+    let is_lost = matches!(facts.contact, Some(Contact::Silent | Contact::Gone));
+    if facts.deletion == Deletion::NotBegun && !is_lost {
+        match budgets {
+            Some(budgets) => {
+                reasons.extend(budgets.iter().map(|budget| Reason::BudgetSpent { budget: budget.clone() }));
+            }
+            None => reasons.push(Reason::BudgetsUnknown),
+        }
+        reasons.extend(by_the_majority(pod, facts, &assessment.ownership));
+    }
+    if facts.deletion == Deletion::Stuck && facts.contact.is_some_and(Contact::is_alive) {
+        reasons.push(Reason::Stuck { node: node.clone() });
+    }
+    match facts.successor {
+        Successor::Never => reasons.push(Reason::NoController),
+        Successor::Early if !facts.is_guarded() && is_lost => reasons.push(Reason::TwoAreHarmless),
+        _ => {}
+    }
+    if facts.nodeless {
+        reasons.push(Reason::PodGc);
+    }
+    reasons
+}

@@ -1,0 +1,372 @@
+//! `kubectl lease force-delete`.
+//!
+//! Look, show, ask, and only then delete: exactly what was shown, or nothing.
+
+mod confirmation;
+mod outcome;
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use futures::future::try_join_all;
+
+use self::{
+    confirmation::{Asked, choose},
+    outcome::{forced, not_deleted, softly, words_of},
+};
+use super::{check_permission, dry_run_note, holder::who, interrupted, writing};
+use crate::{
+    cli::{self, DryRun, ForceDelete},
+    error::{Error, Result},
+    exit::ExitCode,
+    output::{
+        Brief, Printer,
+        progress::WaitLine,
+        prompt,
+        words::{advice, deletion::changed, evidence, paste::with_flags, risk},
+    },
+};
+use kube_leases::{
+    client::{
+        Cluster, Object, PODS, Query,
+        partitions::{self, Which},
+        pods::NewEvent,
+        single::{Address, Addressed as _},
+        surroundings,
+    },
+    protocols::{
+        aftermath::{Aftermath, Patience, Progress},
+        delete::{self, Write},
+    },
+    rules::{
+        assessment::{Assessment, Futile},
+        deletion::{Choice, Judged, judge},
+        duration::age,
+        pod::Pod,
+        surroundings::Surroundings,
+        time::ServerTime,
+    },
+};
+
+pub async fn run(args: &ForceDelete, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+    tokio::select! {
+        // Asked about first, so that Ctrl-C at a question is an answer to it and leaves the terminal as
+        // it was.
+        biased;
+        interruption = interrupted() => Err(interruption),
+        outcome = look_and_delete(args, cluster, printer) => outcome,
+    }
+}
+
+async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+    let pods = chosen(args, cluster).await?;
+    let values: Vec<&Pod> = pods.iter().map(|pod| &**pod).collect();
+    let default = cli::Identity { holder: None };
+    let who = async { Ok(who(&default, false, cluster).await.ok()) };
+    let ((), mut around, who) = tokio::try_join!(
+        check_permissions(args, &values, cluster),
+        async { Ok(surroundings::read(cluster, &values).await?) },
+        who
+    )?;
+    let who = who.map_or_else(|| "an unknown user".to_owned(), |who| who.to_string());
+    let judged = judge(pods, around.clone(), args.safe, cluster.server_time());
+    for one in &judged {
+        show(one, cluster, printer);
+    }
+    let mut failures = Failures(None);
+    // All are judged and asked about before any is touched.
+    let mut choices = Vec::new();
+    let mut asked = Asked(false);
+    for one in &judged {
+        match choose(args, one, &mut asked, cluster, printer) {
+            // What has no way without force is left, and the others go as far as they may.
+            Err(error) if args.safe && one.within_budget().is_none() => failures.add(error, printer),
+            choice => choices.push((one, choice?)),
+        }
+    }
+    if asked.0 {
+        around = still_as_shown(&choices, cluster).await?;
+    }
+    let mut acted = Vec::new();
+    for (one, choice) in choices {
+        let began = cluster.server_time();
+        match act(args, one, choice, &who, &mut around, cluster, printer).await {
+            Ok(()) => {
+                around.spend(&one.pod);
+                acted.push((one, choice, began));
+            }
+            Err(error) => failures.add(error, printer),
+        }
+    }
+    if args.write.dry_run == DryRun::None {
+        // Only now, so that none of them goes on the strength of a look that is minutes old.
+        let mut aftermath = Aftermath::new(patience(args));
+        for (one, choice, began) in acted {
+            let outcome = follow(args, one, choice, began, &mut aftermath, cluster, printer).await;
+            if let Err(error) = outcome {
+                failures.add(error, printer);
+            }
+        }
+    }
+    failures.0.map_or(Ok(ExitCode::Done), Err)
+}
+
+/// One that cannot be deleted is no reason to leave the others, each of which was confirmed. The first failure
+/// tells the exit code.
+struct Failures(Option<Error>);
+
+impl Failures {
+    fn add(&mut self, error: Error, printer: &mut Printer) {
+        match &self.0 {
+            None => self.0 = Some(error),
+            Some(_) => printer.error(&error),
+        }
+    }
+}
+
+fn patience(args: &ForceDelete) -> Patience {
+    match args.wait.limit() {
+        _ if !args.wait.is_set() => Patience::Short,
+        Some(limit) => Patience::AtMost(limit),
+        None => Patience::Forever,
+    }
+}
+
+/// Checks that all are as they were shown: a person takes time to think, and the world goes on meanwhile.
+async fn still_as_shown(choices: &[(&Judged, Choice)], cluster: &Cluster) -> Result<Surroundings> {
+    let values: Vec<&Pod> = choices.iter().map(|(one, _)| &*one.pod).collect();
+    let around = surroundings::read(cluster, &values).await?;
+    let mut later = around.clone();
+    for (one, _) in choices {
+        if let Some(change) = one.change(None, &later, cluster.server_time()) {
+            return Err(Error::LostRace { message: changed(&change, &one.pod) });
+        }
+        later.spend(&one.pod);
+    }
+    Ok(around)
+}
+
+/// Does it to one of them, if its node still is as it was shown, and leaves an Event about that.
+async fn act(
+    args: &ForceDelete,
+    one: &Judged,
+    choice: Choice,
+    who: &str,
+    around: &mut Surroundings,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<()> {
+    let (pod, write) = (&one.pod, args.write.dry_run);
+    let mode = match write {
+        DryRun::None => Write::Yes,
+        DryRun::Server => Write::ServerDryRun,
+        DryRun::Client => Write::ClientDryRun,
+    };
+    if let Err(why) = delete::delete(cluster, one, choice, around, mode).await {
+        return Err(not_deleted(why, pod, printer));
+    }
+    let Some(words) = words_of(one, choice) else { return Ok(()) };
+    printer.done(&format!("{} {}{}", pod.full_name(), words.done, dry_run_note(&args.write)))?;
+    if write != DryRun::None {
+        return Ok(());
+    }
+    let reason = args.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+    let at = pod.address();
+    let event = NewEvent {
+        resource: PODS,
+        at: &at,
+        uid: &pod.metadata.uid,
+        reason: words.event,
+        message: format!("{} by {who}{reason}{}", words.did, words.why),
+        who: who.to_owned(),
+    };
+    if let Err(error) = cluster.record(&event, &writing(&args.write)).await {
+        printer.warn(&format!("no Event was left about {}: {error}", pod.full_name()));
+    }
+    Ok(())
+}
+
+/// Says what became of one of them: gone or not, and what came in its place.
+async fn follow(
+    args: &ForceDelete,
+    one: &Judged,
+    choice: Choice,
+    began: ServerTime,
+    aftermath: &mut Aftermath,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<()> {
+    if matches!(choice, Choice::Safely(_))
+        && one.assessment.futile == Some(Futile::Finalizers)
+        && !args.wait.is_set()
+    {
+        let finalizers = one.pod.metadata.finalizers.join(", ");
+        printer.warn(&format!("{} is marked for deletion, and kept by {finalizers}", one.pod.full_name()));
+        return Ok(());
+    }
+    let mut waiting = Waiting { printer, line: None };
+    let fate = aftermath.of(cluster, one, choice, began, &mut waiting).await?;
+    match choice {
+        Choice::Force => forced(&one.pod, &fate, args.wait.is_set(), printer),
+        Choice::Safely(_) => softly(&one.pod, &fate, args.wait.is_set(), cluster, printer).await,
+    }
+}
+
+/// Says what is waited for.
+struct Waiting<'a> {
+    printer: &'a mut Printer,
+    line: Option<WaitLine>,
+}
+
+impl Progress for Waiting<'_> {
+    fn waiting(&mut self, pod: &Pod) {
+        let news = format!("waiting for what becomes of {}", pod.full_name());
+        self.line.get_or_insert_default().say(self.printer, &news, "");
+    }
+
+    fn over(&mut self) {
+        self.line = None;
+    }
+}
+
+/// The pods that are meant.
+async fn chosen(args: &ForceDelete, cluster: &Cluster) -> Result<Vec<Arc<Pod>>> {
+    let names = args.names();
+    if !names.is_empty() {
+        let addresses = names.iter().map(|name| Address::new(cluster.namespace(), *name)).collect();
+        return read(&addresses, cluster).await;
+    }
+    if let Some(labels) = &args.selector {
+        let query = Query::new(PODS).namespace(cluster.namespace()).select(Some(labels), None).paged();
+        let list = cluster.list::<Pod>(&query).await?.items;
+        let mut found: Vec<Arc<Pod>> = list.into_iter().map(|pod| pod.value).collect();
+        found.sort_by_key(|pod| pod.full_name());
+        if found.is_empty() {
+            return Err(Error::NotFound {
+                message: format!("no pod in {} has the labels '{labels}'", cluster.namespace()),
+                hint: Some("-n names another namespace".into()),
+            });
+        }
+        return Ok(found);
+    }
+    let which = Which { node: args.node.as_deref(), ..Which::default() };
+    let now = cluster.server_time();
+    let found = partitions::read(cluster, &which, true, |pod| pod.is_stuck(now)).await?;
+    if let Some(node) = &args.node {
+        let stranded = found.partitions.into_iter().flat_map(|partition| partition.pods);
+        let pods: Vec<Arc<Pod>> =
+            stranded.map(|stranded| stranded.pod).chain(found.others).map(|pod| pod.value).collect();
+        if pods.is_empty() {
+            return Err(Error::NotFound {
+                message: format!("no pod is stranded or stuck on {node}"),
+                hint: Some(with_flags(
+                    &format!("'kubectl lease partitions {node}' shows how it is"),
+                    cluster.flags(),
+                )),
+            });
+        }
+        return Ok(pods);
+    }
+    let mut choices = Vec::new();
+    for partition in &found.partitions {
+        for stranded in &partition.pods {
+            let (pod, risk) = (&stranded.pod.value, stranded.assessment.risk.word());
+            let line = format!(
+                "{}   on {}, {}, risk {risk}",
+                pod.full_name(),
+                partition.node,
+                partition.contact.word()
+            );
+            choices.push((pod.address(), line));
+        }
+    }
+    for pod in &found.others {
+        let pod = &pod.value;
+        let since =
+            pod.terminating(now).map_or_else(String::new, |since| format!("Terminating for {}", age(since)));
+        choices.push((pod.address(), format!("{}   on {}, {since}", pod.full_name(), pod.spec.node_name)));
+    }
+    if !prompt::possible() || choices.is_empty() {
+        let names: Vec<String> =
+            choices.iter().map(|(at, _)| format!("{} -n {}", at.name, at.namespace)).collect();
+        let hint = match names.len() {
+            0 => with_flags(
+                "no pod is stranded or stuck; 'kubectl lease force-delete pod NAME -n NAMESPACE' names one",
+                cluster.flags(),
+            ),
+            1..=10 => format!("stranded or stuck: {}", names.join(", ")),
+            more => format!("stranded or stuck: {} and {} more", names[..10].join(", "), more - 10),
+        };
+        return Err(Error::Usage { message: "no pod is named".into(), hint: Some(hint) });
+    }
+    let lines: Vec<String> = choices.iter().map(|(_, line)| line.clone()).collect();
+    let picked =
+        prompt::choose("Stranded and stuck pods; space marks, Enter goes on with the marked", &lines)?;
+    let addresses: BTreeSet<Address> = picked.into_iter().map(|n| choices[n].0.clone()).collect();
+    if addresses.is_empty() {
+        return Err(Error::Refused { message: "no pod was chosen".into(), hint: None });
+    }
+    read(&addresses, cluster).await
+}
+
+/// These pods, all of them.
+async fn read(addresses: &BTreeSet<Address>, cluster: &Cluster) -> Result<Vec<Arc<Pod>>> {
+    let found: Vec<Object<Pod>> = cluster.get_many(PODS, addresses).await?;
+    let missing: Vec<String> = addresses
+        .iter()
+        .filter(|at| found.iter().all(|pod| pod.value.address() != **at))
+        .map(|at| format!("'{}' in {}", at.name, at.namespace))
+        .collect();
+    if missing.is_empty() {
+        return Ok(found.into_iter().map(|pod| pod.value).collect());
+    }
+    Err(Error::NotFound {
+        message: format!("there is no pod {}", missing.join(", ")),
+        hint: Some(with_flags(
+            "-n names another namespace; 'kubectl lease partitions' lists what is stranded",
+            cluster.flags(),
+        )),
+    })
+}
+
+/// Whether they may be deleted at all.
+async fn check_permissions(args: &ForceDelete, pods: &[&Pod], cluster: &Cluster) -> Result<()> {
+    if args.safe || args.write.dry_run == DryRun::Client {
+        // Which right the safe way takes depends on the pod; to look takes none.
+        return Ok(());
+    }
+    let namespaces: BTreeSet<&str> = pods.iter().map(|pod| pod.metadata.namespace.as_str()).collect();
+    let checks = namespaces.into_iter().map(async |namespace| {
+        let of: Vec<Address> =
+            pods.iter().map(|pod| pod.address()).filter(|at| at.namespace == namespace).collect();
+        // The right to delete some of them by name is enough, if it is these.
+        if of.len() > 1 && cluster.may("delete", PODS, &Address::new(namespace, "")).await.unwrap_or(false) {
+            return Ok(());
+        }
+        let each = of.iter().map(|at| check_permission("delete", PODS, at, cluster));
+        try_join_all(each).await.map(drop)
+    });
+    try_join_all(checks).await.map(drop)
+}
+
+fn show(one: &Judged, cluster: &Cluster, printer: &mut Printer) {
+    let Assessment { risk, evidence, reasons, safer, .. } = &one.assessment;
+    let (pod, flags) = (&*one.pod, cluster.flags());
+    let lines: Vec<_> = evidence.iter().map(|evidence| evidence::line(evidence, pod, flags)).collect();
+    let reasons: Vec<_> = reasons.iter().map(|reason| vec![format!("- {}", risk::reason(reason))]).collect();
+    let safer: Vec<_> = safer
+        .iter()
+        .enumerate()
+        .map(|(n, way)| {
+            let line = advice::line(&way.advice, pod, flags);
+            let what = format!("{}. {}", n + 1, line.what);
+            std::iter::once(what).chain(line.command).collect()
+        })
+        .collect();
+    printer.brief(&Brief {
+        title: &format!("{}, risk of force-deleting it", pod.full_name()),
+        verdict: risk.word(),
+        tone: risk::tone(*risk),
+        lines: &lines,
+        lists: &[("why", &reasons), ("safer", &safer)],
+    });
+}

@@ -1,0 +1,109 @@
+//! Running a command under leases, which `maint run` and `hold` do.
+
+use std::ffi::OsString;
+
+use crate::{
+    error::{Error, Result},
+    exit::ExitCode,
+    output::Printer,
+    this_program,
+};
+#[cfg(unix)]
+use kube_leases::protocols::child::Loss;
+use kube_leases::{Program, client::Cluster, protocols::Held, rules::deadline::Schedule};
+
+/// Runs a command under leases and releases them when it has ended, with everything that it started.
+#[cfg(unix)]
+pub async fn run(
+    held: &[Held],
+    schedule: Schedule,
+    program: &Program,
+    command: &[OsString],
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<ExitCode> {
+    use super::interrupts::interrupts;
+    use crate::output::{taking, words::processes as words};
+    use kube_leases::protocols::{
+        self, Ran,
+        child::{Ended, Warning},
+    };
+    let warn = |warning: Warning| printer.warn(&words::warning(&warning));
+    let Ran { ended, released } =
+        protocols::run(cluster, held, schedule, program, command, interrupts(), warn).await;
+    if let Some(outcomes) = released {
+        taking::released(held, outcomes, printer);
+    }
+    match ended? {
+        Ended::Code(code) => Ok(ExitCode::Child(code)),
+        Ended::Interrupted(signal) => Ok(ExitCode::Killed(signal)),
+        Ended::NotStarted(code, why) => {
+            let program =
+                command.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
+            printer.note(&format!("error: cannot run '{program}': {why}"));
+            Ok(ExitCode::Child(code))
+        }
+        Ended::TooLate(loss) => Err(Error::LeaseLost {
+            message: format!("the lease was lost and the command was not started: {}", words::loss(&loss)),
+        }),
+        Ended::Lost(loss) => Err(Error::LeaseLost {
+            message: format!("the lease was lost and the command was ended: {}", words::loss(&loss)),
+        }),
+        Ended::Survived { processes, lost } => Err(survived(held, &processes, lost.as_ref())),
+    }
+}
+
+/// The error for processes that could not be ended.
+#[cfg(unix)]
+fn survived(held: &[Held], processes: &str, lost: Option<&Loss>) -> Error {
+    // An administrator's that was adopted has no end.
+    let admins = held.iter().find(|held| held.who.is_admin()).map(|held| &held.at.name);
+    let (fate, then) = match admins {
+        Some(name) => (
+            "it is held until it is released",
+            format!(", then 'kubectl lease maint release {name} --admin --force'"),
+        ),
+        None => ("it will expire", String::new()),
+    };
+    let message = match lost {
+        // It may be another's by now.
+        Some(why) => {
+            let why = crate::output::words::processes::loss(why);
+            format!("the lease was lost and {processes} could not be ended: {why}")
+        }
+        None => {
+            format!("interrupted while {processes} could not be ended; the lease was not released, {fate}")
+        }
+    };
+    Error::NotEnded { message, hint: Some(format!("end it as the user that it runs as, or as root{then}")) }
+}
+
+/// What the processes that guard the command are started with.
+///
+/// # Errors
+/// Where this is not possible: before anything is acquired.
+pub fn program() -> Result<Program> {
+    if cfg!(unix) {
+        return this_program().map_err(|error| Error::Refused {
+            message: format!("cannot find this program, which is run again to guard the command: {error}"),
+            hint: None,
+        });
+    }
+    Err(Error::Refused {
+        message: "running a command under a lease is not possible on this system yet".into(),
+        hint: Some("'maint acquire' and 'maint release' are".into()),
+    })
+}
+
+/// Not possible here, see [`program`].
+#[cfg(not(unix))]
+pub async fn run(
+    _: &[Held],
+    _: Schedule,
+    _: &Program,
+    _: &[OsString],
+    _: &Cluster,
+    _: &mut Printer,
+) -> Result<ExitCode> {
+    program().map(|_| ExitCode::Done)
+}

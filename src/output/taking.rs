@@ -1,0 +1,135 @@
+//! What is said while leases are taken, and when they are given up.
+
+use super::{
+    Printer,
+    progress::{Bar, WaitLine},
+    words::leases::{left, left_behind, not_taken, still_adopted, waited_for},
+};
+use kube_leases::{
+    Result,
+    protocols::{Claim, Held, Progress, Released, Step, Undone, Waiting},
+    rules::{
+        maintenance::Standing,
+        taking::{Obstacle, Rule},
+        time::ServerTime,
+    },
+};
+
+/// Says what happens on the way to taking leases.
+pub struct Taking<'a> {
+    printer: &'a mut Printer,
+    bar: Option<Bar>,
+    line: Option<WaitLine>,
+}
+
+impl<'a> Taking<'a> {
+    pub fn new(printer: &'a mut Printer) -> Self {
+        Self { printer, bar: None, line: None }
+    }
+
+    fn undone(&mut self, all: &[Undone<'_>]) {
+        for (how, words) in [(Released::Yes, "released again"), (Released::PutBack, "held as before")] {
+            let names: Vec<_> = all
+                .iter()
+                .filter(|undone| undone.released.as_ref().is_ok_and(|released| *released == how))
+                .map(|undone| &undone.claim.at.name)
+                .collect();
+            match &names[..] {
+                [] => {}
+                [name] => self.printer.note(&format!("{words}: {name}")),
+                several => self.printer.note(&format!("{words}: {} leases", several.len())),
+            }
+        }
+        for warning in all.iter().filter_map(left_behind) {
+            self.printer.warn(&warning);
+        }
+    }
+}
+
+impl Progress for Taking<'_> {
+    fn step(&mut self, step: Step<'_>) {
+        match step {
+            Step::Begun(count) => self.bar = Some(Bar::new(count, "taking leases")),
+            Step::Taken => self.bar.iter().for_each(Bar::one_done),
+            Step::Waiting { claim, waiting, now, so_far } => {
+                let (news, left) = (news(claim, waiting), time_left(claim, waiting, now));
+                let line = self.line.get_or_insert_default();
+                line.say(self.printer, &news, &format!("{left}, {}s so far", so_far.as_secs()));
+            }
+            Step::Waited => self.line = None,
+            Step::Again { why, from } => {
+                let why = not_taken(why);
+                self.printer.warn(&format!("{why}; waiting again from {from} on"));
+            }
+            Step::Over => (self.line, self.bar) = (None, None),
+            Step::GivenUp(undone) => {
+                if let Some(warning) = left_behind(undone) {
+                    self.printer.warn(&warning);
+                }
+            }
+            Step::Undone(all) => self.undone(all),
+            Step::UndoInterrupted(claims) => {
+                let names: Vec<_> = claims.iter().map(|claim| claim.at.name.as_str()).collect();
+                let names = names.join(" ");
+                self.printer.warn(&format!(
+                    "interrupted while releasing what was taken: it may still be held ('kubectl lease maint status \
+                     {names}' shows it)"
+                ));
+            }
+        }
+    }
+}
+
+/// What a claim waits for.
+fn news(claim: &Claim, Waiting { obstacle, lease, lost }: &Waiting) -> String {
+    let name = &claim.at.name;
+    let lease = lease.as_ref().map(|lease| &*lease.value);
+    match (lost, obstacle) {
+        (Some(why), _) => format!("waiting for {name}; connection lost, retrying: {why}"),
+        (None, Some(obstacle)) => format!("waiting for {name}, {}", waited_for(obstacle, lease)),
+        (None, None) => format!("waiting for {name}"),
+    }
+}
+
+/// How long what it waits for is still held, where that is known.
+fn time_left(claim: &Claim, waiting: &Waiting, now: ServerTime) -> String {
+    match &waiting.obstacle {
+        Some(Obstacle::Standing(Standing::Held { until, .. })) if claim.terms.rule != Rule::Observed => {
+            format!(", {} left", left(*until, now))
+        }
+        _ => String::new(),
+    }
+}
+
+/// Says what became of leases under which something ran, where it is not simply that they were released.
+pub fn released(held: &[Held], outcomes: Result<Vec<Result<Released>>>, printer: &mut Printer) {
+    let outcomes = match outcomes {
+        Ok(outcomes) => outcomes,
+        Err(why) if held.iter().any(|held| held.who.is_admin()) => {
+            let admins = held.iter().filter(|held| held.who.is_admin());
+            let names: Vec<_> = admins.map(|held| held.at.name.as_str()).collect();
+            return printer.warn(&format!(
+                "it may not be released ('kubectl lease maint release {} --admin --force' does it): {why}",
+                names.join(" ")
+            ));
+        }
+        Err(why) => return printer.warn(&format!("it may not be released, and will expire: {why}")),
+    };
+    for (held, outcome) in held.iter().zip(outcomes) {
+        let name = &held.at.name;
+        match outcome {
+            // Who has it then was the reason for the end of the command, or comes after it.
+            Ok(Released::Yes | Released::NotOurs | Released::Unanswered) => {}
+            Ok(Released::PutBack) => printer.note(&format!("{name} is held as before the command")),
+            Ok(Released::Shared) => printer.warn(&format!(
+                "{name} is not released: another process of '{}' has renewed it meanwhile",
+                held.who
+            )),
+            Ok(Released::Adopted) => printer.warn(&still_adopted(name, &held.who)),
+            Err(error) if held.who.is_admin() => printer.warn(&format!(
+                "{name} is not released, 'kubectl lease maint release {name} --admin --force' does it: {error}"
+            )),
+            Err(error) => printer.warn(&format!("{name} is not released, it will expire: {error}")),
+        }
+    }
+}
