@@ -1,9 +1,6 @@
 //! What a cluster lacks, and what a user may not do: from facts to findings.
 
-use std::fmt;
-
 use jiff::SignedDuration;
-use serde::Serialize;
 
 use crate::output::words::{election::NO_COORDINATION, paste::grants};
 use kube_leases::rules::{
@@ -14,6 +11,7 @@ use kube_leases::rules::{
 };
 
 use super::{
+    finding::{AGAIN, Check, Finding, LOG_IN, Level, Seen, Unseen},
     guard,
     permissions::{Missing, Need, Purpose, words},
 };
@@ -23,64 +21,7 @@ const OLDEST_MINOR: u32 = 31;
 /// The releases that the tests run on.
 const TESTED: &str = env!("KUBECTL_LEASE_TESTED");
 
-/// How well something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Level {
-    Ok,
-    Warn,
-    Fail,
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ok => "ok",
-            Self::Warn => "warn",
-            Self::Fail => "fail",
-        })
-    }
-}
-
-/// Something that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    pub check: String,
-    pub level: Level,
-    pub message: String,
-    /// What to do about it.
-    pub hint: Option<String>,
-    /// It could not be looked at for want of permission.
-    #[serde(skip)]
-    pub forbidden: bool,
-    /// The permissions that a command lacks.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub missing: Vec<Missing>,
-    /// What an administrator types to grant them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub grants: Vec<String>,
-}
-
-/// What was found out, or why it could not be.
-pub type Seen<T> = Result<T, Unseen>;
-
-/// Why something could not be found out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unseen {
-    Forbidden,
-    Failed(String),
-}
-
-impl fmt::Display for Unseen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Forbidden => f.write_str("cannot be read: no permission"),
-            Self::Failed(why) => write!(f, "cannot be read: {why}"),
-        }
-    }
-}
-
-/// Whether there is somebody who elects.
+/// Whether the election controller is alive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Elector {
     Alive,
@@ -138,43 +79,6 @@ fn apply(manifest: &str, what: &str) -> String {
     format!("'kubectl lease doctor --print {manifest} | kubectl apply -f -' {what}")
 }
 
-const AGAIN: &str = "try again; the other checks do not depend on it";
-const LOG_IN: &str = "log in: you are not authenticated; 'kubectl auth whoami' shows it";
-/// What to do about a missing permission.
-const ROLE: &str = "the roles below give permission to read it";
-/// The check of how the elections stand.
-const ELECTIONS: &str = "elections";
-
-impl Finding {
-    fn new(check: impl Into<String>, level: Level, message: impl Into<String>) -> Self {
-        let (check, message) = (check.into(), message.into());
-        Self { check, level, message, hint: None, forbidden: false, missing: Vec::new(), grants: Vec::new() }
-    }
-
-    fn ok(check: &str, message: impl Into<String>) -> Self {
-        Self::new(check, Level::Ok, message)
-    }
-
-    fn warn(check: &str, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { hint: Some(hint.into()), ..Self::new(check, Level::Warn, message) }
-    }
-
-    /// Something that is wrong with an election, and what to do about it.
-    pub fn of_election(level: Level, message: String, hint: String) -> Self {
-        Self { hint: Some(hint), ..Self::new(ELECTIONS, level, message) }
-    }
-
-    /// What could not be looked at is no reason to say that it is well.
-    fn unseen(check: &str, what: &str, why: &Unseen) -> Self {
-        let hint = match why {
-            Unseen::Forbidden => ROLE,
-            Unseen::Failed(_) => AGAIN,
-        };
-        let finding = Self::warn(check, format!("{what} {why}").trim_start(), hint);
-        Self { forbidden: *why == Unseen::Forbidden, ..finding }
-    }
-}
-
 impl Facts {
     pub fn findings(&self) -> Vec<Finding> {
         let mut findings = vec![self.server(), self.clock()];
@@ -190,12 +94,7 @@ impl Facts {
                 // Without permission to review one's own permissions: not authenticated.
                 finding.hint = Some(LOG_IN.to_owned());
             } else {
-                let role = match finding.check.as_str() {
-                    "apiservers" | "apiserver clocks" | "election controller" => "apiservers",
-                    "elections" => "candidates",
-                    _ => "doctor",
-                };
-                finding.grants = grants(role, &self.user, None, &self.current);
+                finding.grants = grants(finding.check.role(), &self.user, None, &self.current);
             }
         }
         findings.extend(self.commands());
@@ -205,7 +104,7 @@ impl Facts {
     fn server(&self) -> Finding {
         let version = match &self.version {
             Ok(version) => version,
-            Err(why) => return Finding::unseen("server", "its version", why),
+            Err(why) => return Finding::unseen(Check::Server, "its version", why),
         };
         let numbers: Vec<u32> = version
             .trim_start_matches('v')
@@ -214,22 +113,22 @@ impl Facts {
             .collect();
         match numbers[..] {
             [1, minor, ..] if minor < OLDEST_MINOR => Finding::warn(
-                "server",
+                Check::Server,
                 format!("{version} is older than 1.{OLDEST_MINOR}, the oldest supported release"),
                 "most commands work; try them on a test cluster first",
             ),
-            _ => Finding::ok("server", format!("{version} (tested on {TESTED})")),
+            _ => Finding::ok(Check::Server, format!("{version} (tested on {TESTED})")),
         }
     }
 
     fn clock(&self) -> Finding {
         let offset = self.offset.abs();
         if offset < SKEW_WORTH_A_WARNING {
-            return Finding::ok("clock", "agrees with the server's");
+            return Finding::ok(Check::Clock, "agrees with the server's");
         }
         let direction = if self.offset.is_positive() { "behind" } else { "ahead of" };
         Finding::warn(
-            "clock",
+            Check::Clock,
             format!("this machine's is {} {direction} the server's", age(offset)),
             "leases are judged by the server's all the same; set this one by NTP",
         )
@@ -240,24 +139,28 @@ impl Facts {
             .oddities
             .iter()
             .map(|oddity| {
-                Finding::warn("kubeconfig", oddity, "'kubectl config view --minify' and the flags show why")
+                Finding::warn(
+                    Check::Kubeconfig,
+                    oddity,
+                    "'kubectl config view --minify' and the flags show why",
+                )
             })
             .collect();
         if self.namespace == Ok(false) {
             odd.push(Finding::warn(
-                "kubeconfig",
+                Check::Kubeconfig,
                 format!("there is no namespace {}", self.current),
                 "hold and force-delete need an existing namespace: select it with -n",
             ));
         }
         if odd.is_empty() {
-            odd.push(Finding::ok("kubeconfig", "no problems"));
+            odd.push(Finding::ok(Check::Kubeconfig, "no problems"));
         }
         odd
     }
 
     fn apiservers(&self) -> Finding {
-        let check = "apiservers";
+        let check = Check::Apiservers;
         match &self.identities {
             Err(why) => Finding::unseen(check, "their identities", why),
             Ok((_, 0)) => Finding::warn(
@@ -276,7 +179,7 @@ impl Facts {
     }
 
     fn elections(&self) -> Finding {
-        let check = "coordinated election";
+        let check = Check::CoordinatedElection;
         match &self.candidates {
             Err(why) => Finding::unseen(check, "whether it is enabled", why),
             Ok(None) => Finding::warn(check, "is off", NO_COORDINATION),
@@ -289,7 +192,7 @@ impl Facts {
         if !matches!(self.candidates, Ok(Some(_))) {
             return Vec::new();
         }
-        let check = "election controller";
+        let check = Check::ElectionController;
         let elector = match &self.elector {
             Err(why) => Finding::unseen(check, "its lease", why),
             Ok(Elector::Alive) => Finding::ok(check, "alive"),
@@ -303,11 +206,11 @@ impl Facts {
             },
         };
         let priority = match &self.priority {
-            Ok(How::Native) => Finding::ok("priority", "native: the API has the field"),
+            Ok(How::Native) => Finding::ok(Check::Priority, "native: the API has the field"),
             Ok(How::Pinned) => {
-                Finding::ok("priority", "pinned by emulation versions: no release has the field yet")
+                Finding::ok(Check::Priority, "pinned by emulation versions: no release has the field yet")
             }
-            Err(why) => Finding::unseen("priority", "whether the API has the field", why),
+            Err(why) => Finding::unseen(Check::Priority, "whether the API has the field", why),
         };
         let mut findings = vec![elector];
         findings.extend(self.troubles());
@@ -317,7 +220,7 @@ impl Facts {
 
     /// How the elections themselves stand: a line for each thing that is wrong with one.
     fn troubles(&self) -> Vec<Finding> {
-        let check = ELECTIONS;
+        let check = Check::Elections;
         match &self.elections {
             Err(why) => vec![Finding::unseen(check, "their state", why)],
             Ok(None) => Vec::new(),
@@ -331,7 +234,7 @@ impl Facts {
     }
 
     fn admission(&self) -> Finding {
-        let check = "admission policies";
+        let check = Check::AdmissionPolicies;
         match &self.policies {
             Ok(true) => Finding::ok(check, "served"),
             Ok(false) => Finding::warn(
@@ -344,7 +247,7 @@ impl Facts {
     }
 
     fn maintenance(&self) -> Finding {
-        let check = "maintenance";
+        let check = Check::Maintenance;
         match (&self.home, &self.guard) {
             (Ok(false), _) => Finding::warn(
                 check,
@@ -360,7 +263,7 @@ impl Facts {
                 check,
                 "the guard of the reserved prefix 'kubeadm' is incomplete, was altered, is of another release, \
                  or does not deny: do not rely on it",
-                // Not apply alone: that leaves what somebody else has added.
+                // Not apply alone: that leaves what others have added.
                 format!(
                     "delete it with 'kubectl delete --ignore-not-found validatingadmissionpolicy,\
                      validatingadmissionpolicybinding {}', and apply it again with \
@@ -380,9 +283,9 @@ impl Facts {
 
     fn operators(&self) -> Finding {
         match &self.medik8s {
-            Ok(true) => Finding::ok("medik8s", "installed: its leases are respected"),
-            Ok(false) => Finding::ok("medik8s", "not installed"),
-            Err(why) => Finding::unseen("medik8s", "whether it is installed", why),
+            Ok(true) => Finding::ok(Check::Medik8s, "installed: its leases are respected"),
+            Ok(false) => Finding::ok(Check::Medik8s, "not installed"),
+            Err(why) => Finding::unseen(Check::Medik8s, "whether it is installed", why),
         }
     }
 
@@ -394,7 +297,7 @@ impl Facts {
                 let message = format!("your permissions {why}");
                 return vec![Finding {
                     hint: Some(if *why == Unseen::Forbidden { LOG_IN } else { AGAIN }.into()),
-                    ..Finding::new("permissions", Level::Fail, message)
+                    ..Finding::new(Check::Permissions, Level::Fail, message)
                 }];
             }
         };
@@ -421,13 +324,13 @@ impl Facts {
             namespace: need.place.namespace(self.typed.as_deref(), &self.current).map(str::to_owned),
             needed: !matches!(need.purpose, Purpose::Only(_) | Purpose::Medik8s),
         };
-        let check = format!("permissions: {command}");
+        let check = Check::PermissionsFor(command);
         let missing: Vec<Missing> = lacking.iter().map(missing).collect();
         let needed: Vec<Missing> = missing.iter().filter(|right| right.needed).cloned().collect();
         let (level, message) = if !needed.is_empty() {
             (Level::Fail, format!("you cannot {}", words(&needed)))
         } else if missing.is_empty() {
-            return Finding::ok(&check, "granted");
+            return Finding::ok(check, "granted");
         } else {
             let mut lost: Vec<&str> = Vec::new();
             for need in &lacking {
@@ -453,7 +356,7 @@ impl Facts {
 }
 
 fn clocks(clocks: &Seen<Clocks>, several: bool) -> Finding {
-    let check = "apiserver clocks";
+    let check = Check::ApiserverClocks;
     let clocks = match clocks {
         Ok(clocks) => clocks,
         Err(why) => return Finding::unseen(check, "the differences", why),
@@ -632,7 +535,7 @@ mod tests {
             let mut facts = well();
             change(&mut facts);
             let findings = facts.findings();
-            let found = findings.iter().find(|finding| finding.check == *check).unwrap();
+            let found = findings.iter().find(|finding| finding.check.to_string() == *check).unwrap();
             assert_eq!(found.level, *level, "{found:?}");
             assert!(found.message.contains(words), "{found:?}");
             assert_eq!(found.hint.is_some(), *level != Level::Ok, "what to do about it: {found:?}");
@@ -640,7 +543,7 @@ mod tests {
         let mut facts = well();
         facts.medik8s = Err(failed());
         let findings = facts.findings();
-        let found = findings.iter().find(|finding| finding.check == "medik8s").unwrap();
+        let found = findings.iter().find(|finding| finding.check == Check::Medik8s).unwrap();
         assert_eq!(found.message, "whether it is installed cannot be read: boom");
     }
 
@@ -681,7 +584,7 @@ mod tests {
         ] {
             let facts = Facts { clocks: Some(clocks), ..well() };
             let findings = facts.findings();
-            let found = findings.iter().find(|finding| finding.check == "apiserver clocks").unwrap();
+            let found = findings.iter().find(|finding| finding.check == Check::ApiserverClocks).unwrap();
             assert_eq!((found.level, found.message.as_str()), (level, message));
             assert_eq!(found.hint.is_some(), level != Level::Ok);
             assert_eq!(!found.grants.is_empty(), message.contains("cannot be read: no permission"));
@@ -693,7 +596,7 @@ mod tests {
         let alone = Facts { identities: Ok((1, 1)), ..well() };
         assert!(alone.findings().iter().any(|finding| finding.message == "there is only one"));
         let facts = Facts { clocks: None, ..well() };
-        assert!(facts.findings().iter().all(|finding| finding.check != "apiserver clocks"));
+        assert!(facts.findings().iter().all(|finding| finding.check != Check::ApiserverClocks));
     }
 
     #[test]
@@ -716,7 +619,7 @@ mod tests {
             let mut facts = well();
             without(&mut facts, *lacking);
             let findings = facts.findings();
-            let check = format!("permissions: {command}");
+            let check = Check::PermissionsFor(command);
             let found = findings.iter().find(|finding| finding.check == check).unwrap();
             assert_eq!((found.level, found.message.as_str()), (*level, *words));
             assert_eq!(found.grants.is_empty(), *level == Level::Ok);
@@ -725,7 +628,11 @@ mod tests {
         without(&mut facts, |need| matches!(need.purpose, Purpose::Medik8s | Purpose::Namespace));
         facts.medik8s = Ok(true);
         let maint = |facts: &Facts| {
-            facts.findings().into_iter().find(|finding| finding.check == "permissions: maint").unwrap()
+            facts
+                .findings()
+                .into_iter()
+                .find(|finding| finding.check == Check::PermissionsFor("maint"))
+                .unwrap()
         };
         assert_eq!(maint(&facts).level, Level::Warn);
         let missing = maint(&facts).missing;
@@ -750,12 +657,12 @@ mod tests {
         (facts.policies, facts.priority) = (Err(Unseen::Forbidden), Err(Unseen::Failed("boom".into())));
         facts.elections = Err(Unseen::Forbidden);
         for (check, role) in [
-            ("apiservers", Some("apiservers")),
-            ("election controller", Some("apiservers")),
-            ("elections", Some("candidates")),
-            ("admission policies", Some("doctor")),
-            ("priority", None),
-            ("server", None),
+            (Check::Apiservers, Some("apiservers")),
+            (Check::ElectionController, Some("apiservers")),
+            (Check::Elections, Some("candidates")),
+            (Check::AdmissionPolicies, Some("doctor")),
+            (Check::Priority, None),
+            (Check::Server, None),
         ] {
             let findings = facts.findings();
             let found = findings.iter().find(|finding| finding.check == check).unwrap();
@@ -766,18 +673,24 @@ mod tests {
         // Not authenticated: no role helps.
         facts.permissions = Err(Unseen::Forbidden);
         let findings = facts.findings();
-        let found = findings.iter().find(|finding| finding.check == "apiservers").unwrap();
+        let found = findings.iter().find(|finding| finding.check == Check::Apiservers).unwrap();
         assert_eq!((found.hint.as_deref(), &*found.grants), (Some(LOG_IN), &[][..]));
         facts.permissions = Err(Unseen::Failed("boom".into()));
         let findings = facts.findings();
-        let found = findings.iter().find(|finding| finding.check == "permissions").unwrap();
+        let found = findings.iter().find(|finding| finding.check == Check::Permissions).unwrap();
         assert_eq!(found.hint.as_deref(), Some(AGAIN));
     }
 
     #[test]
     fn what_a_cluster_lacks_comes_with_the_command_that_applies_it() {
         let hint = |facts: Facts| {
-            facts.findings().into_iter().find(|finding| finding.check == "maintenance").unwrap().hint.unwrap()
+            facts
+                .findings()
+                .into_iter()
+                .find(|finding| finding.check == Check::Maintenance)
+                .unwrap()
+                .hint
+                .unwrap()
         };
         let apply =
             |manifest: &str| format!("'kubectl lease doctor --print {manifest} | kubectl apply -f -'");
@@ -793,6 +706,6 @@ mod tests {
         let mut facts = well();
         facts.candidates = Ok(None);
         let findings = facts.findings();
-        assert!(!findings.iter().any(|finding| finding.check == "election controller"));
+        assert!(!findings.iter().any(|finding| finding.check == Check::ElectionController));
     }
 }

@@ -5,7 +5,10 @@ use kube_leases::{
     rules::{controller::Controller, trouble::Severity},
 };
 
-use super::diagnosis::{Elector, Finding, Level};
+use super::{
+    diagnosis::Elector,
+    finding::{Finding, Level},
+};
 use crate::{
     error::Result,
     output::words::{

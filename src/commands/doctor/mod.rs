@@ -2,6 +2,7 @@
 
 pub mod diagnosis;
 mod elections;
+pub mod finding;
 pub mod guard;
 pub mod permissions;
 
@@ -13,7 +14,8 @@ use std::{
 use futures::{StreamExt as _, TryStreamExt as _, future::try_join_all, stream};
 use serde_json::{Map, Value};
 
-use self::diagnosis::{Facts, Finding, Guard, Level, Seen, Unseen};
+use self::diagnosis::{Facts, Guard};
+use self::finding::{Finding, Level, Seen, Unseen};
 use self::permissions::{Need, needs};
 use crate::{
     cli::{Doctor, Manifest},
@@ -154,26 +156,26 @@ pub async fn run(
     // Said in lines of their own.
     cluster.take_skew();
     cluster.take_warnings();
-    let findings: Vec<Row> = facts.findings().into_iter().map(Row).collect();
+    let findings: Vec<Row> = facts.findings().into_iter().map(Row::new).collect();
     printer.listing(&findings, args.output, !args.no_headers, now)?;
     if matches!(args.output, Format::Table | Format::Wide) {
         advise(&findings, printer);
     }
-    let failed = findings.iter().any(|Row(finding)| finding.level == Level::Fail);
+    let failed = findings.iter().any(|row| row.finding.level == Level::Fail);
     Ok(if failed { ExitCode::Held } else { ExitCode::Done })
 }
 
 /// Says what to do, each thing once.
 fn advise(findings: &[Row], printer: &mut Printer) {
     let mut told: Vec<&str> = Vec::new();
-    for Row(finding) in findings {
+    for Row { finding, .. } in findings {
         if let Some(hint) = finding.hint.as_deref().filter(|hint| !told.contains(hint)) {
             printer.note(&format!("{}: {hint}", finding.check));
             told.push(hint);
         }
     }
     let mut grants: Vec<&str> = Vec::new();
-    for grant in findings.iter().flat_map(|Row(finding)| &finding.grants) {
+    for grant in findings.iter().flat_map(|row| &row.finding.grants) {
         if !grants.contains(&grant.as_str()) {
             grants.push(grant);
         }
@@ -292,7 +294,17 @@ async fn permissions(typed: Option<&str>, cluster: &Cluster) -> Result<Vec<(Need
 }
 
 #[derive(Clone)]
-struct Row(Finding);
+struct Row {
+    finding: Finding,
+    /// The check in words.
+    name: String,
+}
+
+impl Row {
+    fn new(finding: Finding) -> Self {
+        Self { name: finding.check.to_string(), finding }
+    }
+}
 
 impl Item for Row {
     const KIND: &'static str = "Finding";
@@ -303,28 +315,28 @@ impl Item for Row {
     }
 
     fn cells(&self, _: ServerTime, _: bool) -> Vec<Cell> {
-        let Finding { check, level, message, .. } = &self.0;
+        let Finding { level, message, .. } = &self.finding;
         let tone = match level {
             Level::Ok => Tone::Good,
             Level::Warn => Tone::Doubtful,
             Level::Fail => Tone::Bad,
         };
-        vec![Cell::new(check), Cell::new(level.to_string()).tone(tone), Cell::new(message)]
+        vec![Cell::new(&self.name), Cell::new(level.to_string()).tone(tone), Cell::new(message)]
     }
 
     fn document(&self) -> Map<String, Value> {
-        match serde_json::to_value(&self.0) {
+        match serde_json::to_value(&self.finding) {
             Ok(Value::Object(fields)) => fields,
             _ => Map::new(),
         }
     }
 
     fn resource(&self) -> String {
-        format!("finding/{}", self.0.check.replace(": ", "-").replace(' ', "-"))
+        format!("finding/{}", self.name.replace(": ", "-").replace(' ', "-"))
     }
 
     fn key(&self) -> &str {
-        &self.0.check
+        &self.name
     }
 
     fn change(_: Option<&Self>, _: Option<&Self>, _: ServerTime) -> Option<Change> {
