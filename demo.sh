@@ -135,7 +135,7 @@ MANIFEST
   refused kubectl lease force-delete pod db-0
   kubectl delete statefulset db --cascade=orphan >/dev/null
 
-  title "The machine is switched off. Declared so, its pods are let go:"
+  title "The machine is switched off. Marked out of service, its pods are deleted:"
   show kubectl lease fence node-3 --confirm --wait=2m
 }
 
@@ -147,7 +147,7 @@ partition() {
   for name in orders payments; do await 90 writes "$name-0" node-1; done
   show kubectl get pods -o custom-columns=NAME:.metadata.name,NODE:.spec.nodeName,UID:.metadata.uid
 
-  title "node-1 is partitioned: its kubelet is not heard of, its containers go on running"
+  title "node-1 is partitioned: its kubelet cannot be reached, its containers go on running"
   printf '$ echo cut >target/sandbox/node-1/network\n'
   echo cut >"$folder/node-1/network"
   follow 90 both_terminating kubectl lease partitions node-1 --watch
@@ -168,7 +168,7 @@ partition() {
   echo off >"$folder/node-1/power"
   await 60 [ ! -e "$folder/node-1/machine/pid" ]
 
-  title "It is declared to be off: its pods are let go, and the replacement runs"
+  title "It is marked out of service: its pods are deleted, and the replacement runs"
   show kubectl lease fence node-1 --confirm --i-have-fenced --wait=2m
   await 90 writes payments-0 node-2
 

@@ -95,7 +95,7 @@ fn choices_for(words: &[OsString]) -> String {
         .filter(|choice| !choice.is_hide_set())
         .filter_map(|choice| {
             let value = choice.get_value().to_str()?;
-            // As kubectl itself: flags only for who has begun one.
+            // As kubectl itself: flags only after a dash.
             if value.starts_with('-') && !word.starts_with('-') {
                 return None;
             }

@@ -54,7 +54,7 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
     let nothing_to_do = if args.undo {
         shown.taints().next().is_none().then_some("is not fenced")
     } else {
-        // A taint from before it was last heard of does not count: it is declared anew.
+        // A taint from before its last heartbeat does not count: it is declared anew.
         (shown.contact(cluster.server_time()) == Contact::Fenced).then_some("is fenced already")
     };
     if let Some(state) = nothing_to_do {
@@ -150,7 +150,7 @@ impl Fencing<'_> {
     }
 
     fn done(&mut self) {
-        let word = if self.args.undo { "taken into service again" } else { "fenced" };
+        let word = if self.args.undo { "put back into service" } else { "fenced" };
         self.print(&format!("{} {word}{}", self.args.node, dry_run_note(&self.args.write)));
     }
 
@@ -192,7 +192,7 @@ impl Progress for Fencing<'_> {
         if args.undo {
             let taints: Vec<String> = node.taints().map(taint).collect();
             let was = taints.join(", ");
-            return ("Unfenced", format!("taken into service again by {who}{reason} (was {was})"));
+            return ("Unfenced", format!("put back into service by {who}{reason} (was {was})"));
         }
         let heard = heard(node, self.cluster.server_time());
         ("Fenced", format!("declared out of service by {who}{reason} ({heard})"))
@@ -279,7 +279,7 @@ fn show(args: &Fence, shown: &NodeView, around: &Surroundings, cluster: &Cluster
     };
     printer.brief(&Brief {
         title: &args.node,
-        verdict: if args.undo { "to be taken into service again" } else { "to be declared out of service" },
+        verdict: if args.undo { "to be put back into service" } else { "to be declared out of service" },
         tone: Tone::Doubtful,
         lines: &lines,
         lists: &[("then", &then), ("deleted", &deleted), ("not deleted: they tolerate the taint", &staying)],
@@ -294,7 +294,7 @@ fn confirm(
     printer: &mut Printer,
 ) -> Result<()> {
     let now = cluster.server_time();
-    // What was fenced anew since it was back is not expected to be taken into service.
+    // What was fenced anew since it was back is not expected to be put back into service.
     let expected = args.undo && shown.is_back(now);
     if expected || args.write.dry_run != DryRun::None {
         return Ok(());

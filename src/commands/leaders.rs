@@ -135,7 +135,7 @@ impl Places for Names<'_> {
 
 struct Leases<'a> {
     name: Option<&'a str>,
-    /// Who was seen to hold what, while watching.
+    /// The holders that were seen while watching.
     seen: RefCell<BTreeMap<String, History>>,
 }
 

@@ -117,7 +117,7 @@ async fn check_permission(
     }
 }
 
-/// Gives the warnings so far, such as of what could not be seen, before somebody relies on the rest.
+/// Gives the warnings so far, such as of what could not be read, before the rest is relied on.
 fn tell_remarks(cluster: &Cluster, printer: &mut Printer) {
     for remark in remarks(cluster) {
         printer.warn(&remark);

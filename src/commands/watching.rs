@@ -29,7 +29,7 @@ use kube_leases::{
 };
 
 /// A lease that is followed here changes every few seconds. What changes more rarely is asked about
-/// again after this long, so that every source that is well is heard of at least this often.
+/// again after this long, so that every source that is well answers at least this often.
 const QUIET: Duration = Duration::from_secs(15);
 /// So far beyond the last word from a source is the view still judged: that long, and a moment for
 /// the answer. A kube-apiserver that had renewed in time by then is not late yet.

@@ -133,7 +133,7 @@ fn tidy(mut user: AuthInfo) -> AuthInfo {
     user
 }
 
-/// What client-go refuses, and what would otherwise leave it open who one is.
+/// What client-go refuses, and what would leave the user ambiguous.
 fn check_user(user: &AuthInfo) -> Result<()> {
     let has_token = user.token.is_some() || user.token_file.is_some();
     let has_basic = user.username.is_some() || user.password.is_some();

@@ -21,6 +21,7 @@ mod layers;
 mod links;
 mod man;
 mod risks;
+mod words;
 
 /// The help and the usage errors, each as a transcript. `TRYCMD=overwrite` writes them anew.
 #[test]

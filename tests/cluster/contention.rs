@@ -820,7 +820,7 @@ fn a_lease_that_was_taken_without_a_reason_is_given_none_without_a_yes() {
     let [node] = nodes();
     plugin().run(&["maint", "acquire", &node, "--holder", "shared"]).expect(0);
     let args = ["maint", "acquire", &node, "--holder", "shared", "-r", "reboot"];
-    plugin().run(&args).expect(6).says("for no reason that was given").says("--yes");
+    plugin().run(&args).expect(6).says("without a reason").says("--yes");
     assert_eq!(lease(&node)["metadata"]["annotations"], Value::Null);
     plugin().run(&[&args[..], &["--yes"]].concat()).expect(0);
 }

@@ -320,7 +320,7 @@ fn an_expired_lease_is_taken_over_and_a_fresh_one_not() {
     plugin().run(&["maint", "acquire", &node]).expect(4);
     write(shared(), NAMESPACE, &node, &spec(70));
     let outcome = plugin().run(&["maint", "acquire", &node]).expect(0);
-    assert!(outcome.stdout.contains("taken over from 'jane', whose time had run out"), "{outcome:?}");
+    assert!(outcome.stdout.contains("taken over from 'jane', whose lease had expired"), "{outcome:?}");
     assert_eq!(lease(shared(), &node)["spec"]["leaseTransitions"], 8);
 }
 

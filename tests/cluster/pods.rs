@@ -365,8 +365,8 @@ fn a_node_that_comes_back_meanwhile_keeps_its_pods() {
     let outcome = Plugin::new(proxy.kubeconfig)
         .run(&["force-delete", "pod-a", "pod-b", "pod-c", "-n", &namespace, "--confirm"])
         .expect(5)
-        .says(&format!("{dead} was heard of meanwhile: {namespace}/pod-b was not deleted"))
-        .says(&format!("{dead} was heard of meanwhile: {namespace}/pod-c was not deleted"));
+        .says(&format!("{dead} sent a heartbeat meanwhile: {namespace}/pod-b was not deleted"))
+        .says(&format!("{dead} sent a heartbeat meanwhile: {namespace}/pod-c was not deleted"));
     assert_eq!(outcome.stdout.matches(" force-deleted").count(), 1, "{outcome:?}");
     assert_eq!(uid(&namespace, "pod-a"), "");
     assert!(!uid(&namespace, "pod-b").is_empty() && !uid(&namespace, "pod-c").is_empty());
@@ -1044,7 +1044,7 @@ fn a_living_node_is_not_fenced_and_a_dead_one_is_emptied_and_restored() {
     write_node(&returning, 1, "Unknown");
     terminal.types(&format!("{returning} is off\r"));
     assert_eq!(terminal.wait(), 5, "{}", terminal.screen());
-    terminal.until("why", SOON, |screen| screen.contains("was heard of meanwhile"));
+    terminal.until("why", SOON, |screen| screen.contains("sent a heartbeat meanwhile"));
 
     let (namespace, dead) = (namespace(), silent_node());
     // A pod that nobody was told of comes while the question is being answered.
@@ -1170,7 +1170,7 @@ fn a_node_that_was_written_meanwhile_is_read_again_and_decided_on_again() {
     Plugin::new(proxy(&returning, |node| write_node(node, 1, "Unknown")).kubeconfig)
         .run(&["fence", &returning, "--confirm"])
         .expect(5)
-        .says(&format!("{returning} was heard of meanwhile"));
+        .says(&format!("{returning} sent a heartbeat meanwhile"));
     assert!(!is_fenced(&returning));
 
     // A write that was passed on twice conflicts with itself.
@@ -1333,9 +1333,9 @@ fn partitions_are_listed_with_what_is_stranded() {
 
     let alive = living_node();
     let outcome = plugin().run(&["partitions", &alive, "--exit-code"]).expect(0);
-    assert_eq!(outcome.stdout, format!("{alive} is heard of: no partition\n"));
+    assert_eq!(outcome.stdout, format!("{alive} sends heartbeats: not partitioned\n"));
     let outcome = plugin().run(&["partitions", "-l", &format!("test={alive}"), "--exit-code"]).expect(0);
-    assert_eq!(outcome.stdout, "no partitions: 1 node heard of\n");
+    assert_eq!(outcome.stdout, "no partitions: 1 node with heartbeats\n");
     plugin().run(&["partitions", "no-such-node"]).expect(3).says("there is no node 'no-such-node'");
     plugin().run(&["partitions", "-l", "test=none", "--exit-code"]).expect(3).says("no node matches");
     plugin().run(&["partitions", &alive, "-n", "default"]).expect(0).says("-n does nothing here");
@@ -1411,7 +1411,7 @@ fn a_node_whose_clock_is_behind_is_heard_of() {
         .says("risk of force-deleting it: medium")
         .says("1. evict it");
     let outcome = plugin().run(&["partitions", &node]).expect(0);
-    assert_eq!(outcome.stdout, format!("{node} is heard of: no partition\n"));
+    assert_eq!(outcome.stdout, format!("{node} sends heartbeats: not partitioned\n"));
 }
 
 #[test]

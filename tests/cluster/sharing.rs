@@ -630,7 +630,7 @@ fn what_ran_out_during_a_wait_is_not_said_to_have_been_renewed() {
     plugin().run(&["maint", "release", &two, "--holder", "john"]).expect(0);
     assert_eq!(acquiring.wait(), 0, "{}", acquiring.stderr());
     let told = acquiring.stdout();
-    assert!(told.starts_with(&format!("{one} acquired again, your time had run out")), "{told}");
+    assert!(told.starts_with(&format!("{one} acquired again, your lease had expired")), "{told}");
 }
 
 /// stdout cannot be written: no one would know of the leases.

@@ -159,7 +159,7 @@ fn real(nodes: usize) -> Vec<String> {
     (1..=nodes).map(|n| format!("node-{n}")).collect()
 }
 
-/// The node that is an object only, and was heard of long ago.
+/// The node that is an object only, with an old heartbeat.
 fn dead(nodes: usize) -> String {
     format!("node-{}", 1 + if nodes == 0 { LIVING.len() } else { nodes })
 }

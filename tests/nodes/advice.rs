@@ -247,7 +247,7 @@ fn a_fence_from_an_earlier_outage_does_not_count() {
     fenced_and_forgotten(&mut stage);
     let first = run_that_stays(&stage, Kind::StatefulSet, "db");
     cut_off(&mut stage);
-    refused(force(&stage, &first)).says("declared out of service before it was last heard of");
+    refused(force(&stage, &first)).says("declared out of service before its last heartbeat");
     safely(&stage, &first).expect(6);
     assert_eq!(stage.pods("db")[0].uid, first.uid);
     stage.a().heal();

@@ -537,7 +537,7 @@ impl Round<'_> {
             let said =
                 self.types(&format!("kubectl lease force-delete pod {pod} -n {}", self.stage.namespace));
             let Some((_, ways)) = read(&said.stderr) else { continue };
-            let firsts = ["first: else", "before anything else", "is back: take it into service again"];
+            let firsts = ["first: else", "before anything else", "is back: put it back into service"];
             let is_first = |way: &&Way| firsts.iter().any(|it| way.what.contains(it));
             for way in ways.iter().take_while(is_first) {
                 self.follow(&pod, way);
@@ -730,7 +730,7 @@ impl Round<'_> {
                 said.expect(&[0]);
                 let state = said.stdout.split_whitespace().nth(1).unwrap_or_default().to_owned();
                 match state.as_str() {
-                    "is" => break, // "… is heard of: no partition"
+                    "is" => break, // "… sends heartbeats: not partitioned"
                     "back" => drop(self.types(&format!("kubectl lease fence {name} --undo"))),
                     _ => self.pass(Duration::from_secs(2)),
                 }

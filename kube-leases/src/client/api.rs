@@ -126,7 +126,7 @@ pub struct Query {
     pub limit: Option<u32>,
     /// Only the metadata of each, which is all that some need of large objects.
     pub metadata_only: bool,
-    /// Where reading is not allowed, it is as if there were none, and this is said, if it is anything.
+    /// On 403: an empty list and this warning, if there is one.
     pub optional: Option<&'static str>,
     /// In pages of this many, so that a large list never is in memory as a whole.
     pub page: Option<u32>,

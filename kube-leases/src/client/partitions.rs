@@ -1,4 +1,4 @@
-//! Reads which nodes are not heard of, and which pods are stranded there.
+//! Reads which nodes have no heartbeats, and which pods are stranded there.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -59,7 +59,7 @@ impl Which<'_> {
 
 /// What a look at the cluster has found.
 pub struct Found {
-    /// The nodes that are not heard of.
+    /// The nodes without heartbeats.
     pub partitions: Vec<Partition>,
     /// The names of all nodes that were looked at.
     pub nodes: BTreeSet<String>,
@@ -69,7 +69,7 @@ pub struct Found {
     pub others: Vec<Object<Pod>>,
 }
 
-/// Looks at all nodes, and keeps of all pods those on nodes that are not heard of, and those that
+/// Looks at all nodes, and keeps of all pods those on nodes without heartbeats, and those that
 /// are wanted beside them; `bare` if they are not shown whole.
 ///
 /// # Errors
@@ -130,7 +130,7 @@ pub async fn read(
     Ok(Found { partitions, nodes: names, heartbeats_seen, others })
 }
 
-/// The nodes that are not heard of, and the pods that are stranded there.
+/// The nodes without heartbeats, and the pods that are stranded there.
 pub fn partitions(
     lost: &[Object<Node>],
     pods: &[Object<Pod>],
@@ -171,14 +171,14 @@ pub struct Stranded {
     pub assessment: Assessment,
 }
 
-/// A node that is not heard of.
+/// A node without heartbeats.
 #[derive(Clone)]
 pub struct Partition {
     /// Its name.
     pub node: String,
     /// How it is.
     pub contact: Contact,
-    /// When it was last heard of.
+    /// The time of its last heartbeat.
     pub heartbeat: Option<jiff::Timestamp>,
     /// The holder of its maintenance lease.
     pub held_by: Option<HeldBy>,

@@ -8,7 +8,7 @@
 //! (see [`Refusal`]).
 //!
 //! A connection can die without a word. So a silence that is longer than what is followed would
-//! make by itself is checked by a new list, before anybody concludes from it; and [`Contact`] tells
+//! make by itself is checked by a new list before a conclusion is drawn from it; and [`Contact`] tells
 //! how new what was sent is.
 
 use std::{

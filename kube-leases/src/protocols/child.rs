@@ -68,7 +68,7 @@ pub enum Ended {
 pub enum Loss {
     /// A lease was lost.
     Lease(Lost),
-    /// The watchdog has not heard of a renewal in time.
+    /// The watchdog did not get a renewal in time.
     NotRenewed,
     /// The watchdog, which would end the command in time, was killed.
     WatchdogKilled,
@@ -235,7 +235,7 @@ impl Watchdog {
     ) -> Result<(Self, mpsc::UnboundedReceiver<Report>)> {
         let broken = |error: io::Error| Error::Refused {
             message: format!(
-                "cannot start the watchdog, without which nothing is run under a lease: {error}"
+                "cannot start the watchdog, which ends the command when the lease is lost: {error}"
             ),
         };
         let (their_orders, orders) = io::pipe().map_err(broken)?;

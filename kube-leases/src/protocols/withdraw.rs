@@ -1,4 +1,4 @@
-//! Giving up a claim: what it wrote, or has sent and not heard of, is undone.
+//! Giving up a claim: what it wrote, or has sent and got no answer to, is undone.
 
 use tokio::time::sleep;
 

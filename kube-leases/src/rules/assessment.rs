@@ -61,7 +61,7 @@ pub struct Assessment {
     pub risk: Risk,
     /// Whether force does what is hoped of it.
     pub futile: Option<Futile>,
-    /// Whether its node is heard of; `None` if that is not known.
+    /// Whether its node sends heartbeats; `None` if that is not known.
     pub contact: Option<Contact>,
     /// Its volumes, as far as their data does not go with it.
     pub volumes: Vec<PodVolume>,

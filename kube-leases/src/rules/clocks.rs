@@ -147,7 +147,7 @@ impl Renewals {
         self.0.values().all(|renewal| renewal.ahead.is_some())
     }
 
-    /// What was measured, and which kube-apiservers were not heard of.
+    /// What was measured, and which kube-apiservers did not renew.
     pub fn clocks(self) -> Clocks {
         let (mut clocks, mut unheard) = (Vec::new(), Vec::new());
         for Renewal { host, ahead, .. } in self.0.into_values() {

@@ -31,7 +31,7 @@ pub struct Judged {
     node: NodeSign,
 }
 
-/// What tells that a node is another one, or has been heard of again.
+/// What tells that a node is another one, or sends heartbeats again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct NodeSign {
     uid: Option<String>,
@@ -60,7 +60,7 @@ pub enum Choice {
 pub enum Change {
     /// Its node was recreated or deleted.
     NodeReplaced,
-    /// Its node was heard of.
+    /// Its node sent a heartbeat.
     NodeHeard,
     /// Something else is the safest now.
     SaferWay,

@@ -704,7 +704,7 @@ pub(super) mod tests {
         /// Priorities by the field and by pins put the candidates in the same order, that of the
         /// proposal; and the first one beats every other one by one.
         #[test]
-        fn pins_elect_whom_the_field_would(all in any_candidates()) {
+        fn pins_elect_the_same_candidate_as_the_field(all in any_candidates()) {
             let native: Vec<_> = all.iter().map(|(candidate, priority)| {
                 let mut candidate = candidate.clone();
                 candidate.spec.priority = Some(*priority);

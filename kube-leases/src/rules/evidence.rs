@@ -29,7 +29,7 @@ pub enum Evidence {
     Node {
         /// Its name.
         name: String,
-        /// How long ago it was last heard of; `None` if it never was.
+        /// The age of the last heartbeat; `None` without one.
         heartbeat: Option<SignedDuration>,
         /// The status of its Ready condition, and for how long it has been that.
         ready: Option<(String, Option<SignedDuration>)>,
@@ -40,7 +40,7 @@ pub enum Evidence {
     NodeMissing {
         /// Its name.
         name: String,
-        /// How long ago its kubelet was last heard of.
+        /// The age of the last heartbeat of its kubelet.
         heartbeat: Option<SignedDuration>,
         /// Whether that is so recent that the machine must be on.
         is_recent: bool,

@@ -41,7 +41,7 @@ pub enum Unfit {
 /// What has changed since a node was shown, so that it is not to be fenced by what was seen then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It was heard of.
+    /// It sent a heartbeat.
     Heard,
     /// It may not be fenced any more.
     Unfit(Unfit),
@@ -85,12 +85,12 @@ impl NodeView {
         self.heartbeat.as_deref()
     }
 
-    /// Whether the node is heard of.
+    /// Whether the node sends heartbeats.
     pub fn contact(&self, now: ServerTime) -> Contact {
         self.node.contact(self.lease(), now)
     }
 
-    /// How long ago it was last heard of.
+    /// The age of its last heartbeat.
     pub fn heard(&self, now: ServerTime) -> Option<SignedDuration> {
         // A node's clock may be ahead.
         self.last_heartbeat().map(|time| now.since(time).max(SignedDuration::ZERO))

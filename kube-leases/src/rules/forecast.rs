@@ -216,7 +216,7 @@ impl<'a> Stand<'_, 'a> {
         if !lives {
             return self.after_the_end(holder);
         }
-        // It was heard of since the end of its lease.
+        // It renewed after the end of its lease.
         let all = self.winners(|_| true);
         if all.is_empty() {
             return Forecast::Nothing;

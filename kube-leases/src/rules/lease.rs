@@ -162,7 +162,7 @@ impl Lease {
         self.spec.renew_time.as_ref().map(|time| time.0)
     }
 
-    /// When the kubelet whose heartbeat it is was last heard of. By the server's clock where the server
+    /// When the kubelet sent this heartbeat. By the server's clock where the server
     /// has noted it: the time that a kubelet writes is as wrong as the clock of its machine.
     pub fn heartbeat(&self) -> Option<Timestamp> {
         self.metadata.written_by_kubelet.or_else(|| self.renewed())

@@ -1,4 +1,4 @@
-//! Nodes: whether their kubelets are heard of.
+//! Nodes: whether their kubelets send heartbeats.
 //!
 //! A kubelet renews its lease in `kube-node-lease` every 10 seconds, with a duration of 40. The node
 //! lifecycle controller, which goes by the changes it sees and not by the timestamps of a node whose
@@ -70,7 +70,7 @@ pub struct Taint {
 /// When a node was declared to be out of service, as its taint tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Declared {
-    /// Since it was last heard of.
+    /// Since its last heartbeat.
     Since,
     /// Before that: the machine came back, and the taint was forgotten.
     Before,
@@ -83,17 +83,17 @@ pub enum Declared {
 #[serde(default)]
 #[allow(missing_docs)] // the fields are those of the API
 pub struct NodeStatus {
-    /// Such as Ready, which is Unknown when the kubelet has not been heard of.
+    /// Such as Ready, which is Unknown when the kubelet sends no heartbeats.
     pub conditions: Vec<Condition>,
 }
 
-/// Whether a node is heard of.
+/// Whether a node sends heartbeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Contact {
     /// Its kubelet is alive, whether or not it calls itself ready.
     Heard,
-    /// Heard of, though its machine was declared to be off.
+    /// Its kubelet sends heartbeats, though its machine was declared to be off.
     Back,
     /// Its kubelet is alive and says that the node is not ready: what it starts and ends there may hang.
     NotReady,
@@ -102,7 +102,7 @@ pub enum Contact {
     Late,
     /// Given up: what runs there is not known.
     Silent,
-    /// Silent, and its machine was declared to be off since it was last heard of.
+    /// Silent, and its machine was declared to be off since its last heartbeat.
     Fenced,
     /// There is no such node object, and no fresh heartbeat: the machine may run all the same.
     Gone,
@@ -148,7 +148,7 @@ impl Node {
     pub fn declared(&self, lease: Option<&Lease>) -> Option<Declared> {
         let heard = self.heartbeat(lease);
         // The node controller's own clock: that it gave the node up after the taint shows that it had
-        // heard of it again.
+        // seen a heartbeat again.
         let given_up = self.ready().and_then(|ready| ready.last_transition_time);
         let holds =
             |added: Timestamp| heard.is_none_or(|at| at <= added) && given_up.is_none_or(|at| at <= added);
@@ -166,7 +166,7 @@ impl Node {
         })
     }
 
-    /// Whether the machine was declared to be off since it was last heard of. A taint that does not say
+    /// Whether the machine was declared to be off since its last heartbeat. A taint that does not say
     /// when it was set is not believed: it may be from an earlier outage.
     pub fn is_fenced(&self, lease: Option<&Lease>) -> bool {
         self.declared(lease) == Some(Declared::Since)
@@ -202,7 +202,7 @@ impl Node {
         self.ready().is_some_and(|ready| ready.status == "Unknown") && self.is_fresh(lease, now)
     }
 
-    /// Whether it is heard of; `lease` is its heartbeat.
+    /// whether it sends heartbeats; `lease` is its heartbeat.
     pub fn contact(&self, lease: Option<&Lease>, now: ServerTime) -> Contact {
         let fresh = self.is_fresh(lease, now);
         let late = self.heartbeat(lease).is_none_or(|heartbeat| now.since(heartbeat) > late_after(lease));
@@ -283,7 +283,7 @@ mod tests {
             (None, Some(5), Heard, Back),
             (None, Some(-3600), Late, Late),
             (None, Some(600), Silent, Fenced),
-            (None, None, Silent, Fenced), // never heard of
+            (None, None, Silent, Fenced), // no heartbeat ever
         ] {
             let lease = age.map(lease);
             for (taint, contact) in [(false, plain), (true, tainted)] {
@@ -302,7 +302,7 @@ mod tests {
             (Some(60), 600, Some(550), Contact::Fenced),
             (Some(600), 600, Some(600), Contact::Fenced),
             (Some(60), 600, None, Contact::Fenced),
-            // It was heard of after it was declared to be off.
+            // It sent a heartbeat after it was declared to be off.
             (Some(3600), 600, Some(4000), Contact::Silent),
             // Its clock was behind, but the node controller had to give it up once more.
             (Some(3600), 4000, Some(550), Contact::Silent),

@@ -28,9 +28,9 @@ pub enum Reason {
     Finished,
     /// The node object is gone, which does not stop the machine.
     NodeObjectDeleted { node: String },
-    /// The node has the out-of-service taint, and nothing was heard of it since.
+    /// The node has the out-of-service taint, and has sent no heartbeat since.
     NodeOutOfService { node: String },
-    /// Nothing is heard of the node.
+    /// The node sends no heartbeats.
     NodeSilent { node: String },
     /// The node heartbeats, though its Ready condition is Unknown.
     NodeHeartbeats { node: String },

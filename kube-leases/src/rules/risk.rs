@@ -68,7 +68,7 @@ pub struct PodFacts {
     pub nodeless: bool,
     /// The object of its node may not be read.
     pub unread: bool,
-    /// Whether its node is heard of.
+    /// Whether its node sends heartbeats.
     pub contact: Option<Contact>,
     /// Its kubelet says that the node is not ready, also where it is known to be back.
     pub not_ready: bool,

@@ -68,7 +68,7 @@ impl Surroundings {
         self.heartbeats.as_ref()?.get(node)
     }
 
-    /// Whether a node is heard of; `None` if that cannot be known.
+    /// Whether a node sends heartbeats; `None` if that cannot be known.
     pub fn contact(&self, name: &str, now: ServerTime) -> Option<Contact> {
         let node = self.nodes.as_ref()?.get(name);
         // Without its heartbeat, a node that is not given up may be dead for up to five minutes, and one
@@ -83,7 +83,7 @@ impl Surroundings {
         Some(if fresh { Contact::Late } else { Contact::Gone })
     }
 
-    /// Whether a node is to be looked after: not heard of, or heard of again and still declared to be off. Without
+    /// Whether a node is to be looked after: without heartbeats, or with heartbeats again and still declared to be off. Without
     /// heartbeats, those count that the node controller has given up.
     pub fn is_lost(&self, node: &Node, now: ServerTime) -> bool {
         node.contact(self.heartbeat(&node.metadata.name), now) != Contact::Heard

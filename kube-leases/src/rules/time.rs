@@ -59,9 +59,9 @@ pub fn write<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S
     time.map(|time| format!("{time:.6}")).serialize(serializer)
 }
 
-/// As of when a view may be judged whose sources were last heard of at `contacts`.
+/// As of when a view may be judged whose sources last answered at `contacts`.
 ///
-/// A source that is well is heard of again within `patience`. Beyond that the silence may be our own
+/// A source that is well answers again within `patience`. Beyond that the silence may be our own
 /// (a connection that hangs, a process that was stopped), and nothing follows from it: time stands
 /// still for the view until there is word from the source. A view without sources to wait for is
 /// judged as of `now`.

@@ -57,7 +57,7 @@ kubectl lease candidates [LEASE] [options]
 /// would be elected if the leader terminated. 'next?' marks several candidates that compare equal. STATE
 /// follows from the last ping:
 ///
-///   acked      answered the last ping
+///   acked      acknowledged the last ping
 ///   unpinged   not pinged yet, and renews
 ///   pending    pinged less than 5 seconds ago, and has not answered yet
 ///   stale      did not answer the ping, or missed a renewal: not counted on

@@ -38,7 +38,7 @@ pub async fn run(
 ) -> Result<ExitCode> {
     let listing = &args.listing;
     let not_served = || cluster.without_coordination();
-    // Labels choose what is shown, not who takes part.
+    // Labels select what is shown, not which candidates take part.
     let selected = |resource| {
         let selected = listing.selector.is_some() || listing.field_selector.is_some();
         let query = candidates_query(resource, namespace).metadata_only();

@@ -38,7 +38,7 @@ pub async fn run(
     match (&args.verb, &args.lease) {
         (None, _) => list::run(args, namespace, cluster, printer).await,
         (Some(_), Some(lease)) => {
-            Err(Error::usage(format!("'{lease}' comes before a command that names its own")))
+            Err(Error::usage(format!("unexpected argument '{lease}' before a subcommand")))
         }
         (Some(CandidatesVerb::Explain(args)), _) => explain::run(args, namespace, cluster, printer).await,
         (Some(CandidatesVerb::Wait(args)), _) => wait::run(args, namespace, cluster, printer).await,

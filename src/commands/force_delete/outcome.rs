@@ -45,7 +45,7 @@ pub fn words_of(one: &Judged, choice: Choice) -> Option<Words> {
             let finalizers = &one.pod.metadata.finalizers;
             let word = if finalizers.is_empty() { "force-deleted" } else { "marked for deletion" };
             // Nothing else is enough at a critical risk, be it the flag or the sentence.
-            let fenced = if one.assessment.risk == Risk::Critical { ", said to be fenced" } else { "" };
+            let fenced = if one.assessment.risk == Risk::Critical { ", confirmed to be fenced" } else { "" };
             Words {
                 done: format!("{word}, risk {verdict}"),
                 event: "ForceDeleted",
@@ -79,7 +79,7 @@ pub fn not_deleted(why: NotDeleted, pod: &Pod, printer: &mut Printer) -> Error {
             ),
         },
         NotDeleted::Gone => {
-            Error::LostRace { message: format!("{name} went by itself meanwhile: nothing was deleted") }
+            Error::LostRace { message: format!("{name} was deleted meanwhile, not by this command") }
         }
         NotDeleted::BudgetSpent(message) => Error::Held {
             message: format!("{name} cannot be evicted now: {message}"),

@@ -51,9 +51,11 @@ fn print(args: &Acquire, taken: &[Taken], cluster: &Cluster, printer: &mut Print
         let how = match before {
             Standing::Ours { .. } => "renewed, it was yours already".to_owned(),
             Standing::Expired { holder, .. } if held.who.is(holder) => {
-                "acquired again, your time had run out".to_owned()
+                "acquired again, your lease had expired".to_owned()
             }
-            Standing::Expired { holder, .. } => format!("taken over from '{holder}', whose time had run out"),
+            Standing::Expired { holder, .. } => {
+                format!("taken over from '{holder}', whose lease had expired")
+            }
             _ => "acquired".to_owned(),
         };
         let until = if args.admin {

@@ -98,8 +98,8 @@ fn claims(
     protocols::claims(targets, terms, seconds, wait, writing).map_err(|blocked| blocked_node(&blocked))
 }
 
-/// Which reasons of leases that are held already may be overwritten: they may be those of a colleague who
-/// shares this user and host. After a question, which may be open for long, medik8s' leases are read again:
+/// Which reasons of leases that are held already may be overwritten: they may be those of a colleague
+/// with the same user and host. After a question, which may be open for long, medik8s' leases are read again:
 /// one's own lease may have run out meanwhile, and the node be in medik8s' hands.
 async fn confirm_reasons(
     yes: bool,

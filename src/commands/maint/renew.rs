@@ -74,7 +74,7 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
         match outcome {
             Ok(Some(before)) if !before.is_valid(now) => {
                 let length = length.replacen(" for", ", held for", 1);
-                let words = format!("{name} acquired again, your time had run out{length}{note}");
+                let words = format!("{name} acquired again, your lease had expired{length}{note}");
                 written = written.and(printer.done(&words));
             }
             Ok(_) => written = written.and(printer.done(&format!("{name} renewed{length}{note}"))),
@@ -129,7 +129,7 @@ fn check(target: &Target, who: &Who, admin: bool, now: ServerTime) -> Result<()>
             if let Some(holder) = target.medik8s.clone() {
                 let mut error = blocked(name, &Obstacle::Medik8s { holder }, lease, now);
                 if let Error::Held { message, hint } = &mut error {
-                    message.push_str(", and your time had run out");
+                    message.push_str(", and your lease had expired");
                     *hint =
                         Some(format!("'kubectl lease maint acquire {name} --wait' takes it after medik8s"));
                 }
@@ -141,7 +141,7 @@ fn check(target: &Target, who: &Who, admin: bool, now: ServerTime) -> Result<()>
             let is_mine = lease.is_some_and(|lease| lease.holder() == who.administrator().identity());
             let mut error = not_to_renew(name, &Obstacle::Standing(standing), lease, now);
             if let (true, Error::Held { hint, .. }) = (is_mine, &mut error) {
-                *hint = Some("that is you: --admin renews it".into());
+                *hint = Some("you hold it as an administrator: --admin renews it".into());
             }
             return Err(error);
         }

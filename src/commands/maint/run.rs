@@ -47,7 +47,7 @@ fn check_administrators(target: &Target, who: &Who, cluster: &Cluster) -> Result
     let obstacle = Obstacle::Standing(Standing::Admin { holder: lease.holder().to_owned() });
     let mut error = blocked(&target.node.name, &obstacle, Some(lease), cluster.server_time());
     if let Error::Held { hint, .. } = &mut error {
-        *hint = Some("that is you: --admin goes on from it, and gives it back afterwards".into());
+        *hint = Some("you hold it as an administrator: --admin keeps it, and restores it afterwards".into());
     }
     Err(error)
 }

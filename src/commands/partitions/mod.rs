@@ -99,8 +99,8 @@ pub async fn run(
         }
         (_, []) if !documents => {
             let line = match which.node {
-                Some(node) => format!("{node} is heard of: no partition"),
-                None => format!("no partitions: {} heard of", count(found.nodes.len(), "node")),
+                Some(node) => format!("{node} sends heartbeats: not partitioned"),
+                None => format!("no partitions: {} with heartbeats", count(found.nodes.len(), "node")),
             };
             if listing.output == Format::Name {
                 printer.note(&line);

@@ -1,4 +1,4 @@
-//! What is shown of a node that is not heard of.
+//! What is shown of a node without heartbeats.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ use kube_leases::{
 /// So many pods are named in a change.
 const TOLD: usize = 3;
 
-/// A node that is not heard of, and the pods that are stranded there.
+/// A node without heartbeats, and the pods that are stranded there.
 #[derive(Clone)]
 pub struct Row {
     partition: Partition,

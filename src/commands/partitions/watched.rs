@@ -1,4 +1,4 @@
-//! Following the nodes that are not heard of, and what the risk of their pods is judged by.
+//! Following the nodes without heartbeats, and what the risk of their pods is judged by.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -192,6 +192,6 @@ impl View for Watched<'_> {
 
     fn summary(&self, items: &[Row]) -> String {
         let stranded: usize = items.iter().map(Row::stranded_pods).sum();
-        format!("{} not heard of, {} stranded", count(items.len(), "node"), count(stranded, "pod"))
+        format!("{} without heartbeats, {} stranded", count(items.len(), "node"), count(stranded, "pod"))
     }
 }

@@ -108,7 +108,7 @@ fn what(advice: &Advice, pod: &Pod) -> String {
             keep_from_eviction(controller.as_deref(), *node_missing, node)
         }
         Advice::TakeIntoService => {
-            format!("{node} is back: take it into service again, before pod GC deletes by force there")
+            format!("{node} is back: put it back into service, before pod GC deletes by force there")
         }
         Advice::RemoveTaint { undated } => remove_taint(*undated, node),
         Advice::WatchNode => "wait until it is known whether the node is gone, a minute at most".to_owned(),
@@ -258,7 +258,7 @@ fn remove_taint(undated: bool, node: &str) -> String {
         );
     }
     format!(
-        "take the out-of-service taint off {node}, before anything else: it is from before {node} was last heard of, \
+        "take the out-of-service taint off {node}, before anything else: it is from before the last heartbeat of {node}, \
          and {by_force}"
     )
 }
@@ -427,11 +427,11 @@ mod tests {
                 "find out whether two of it may run at once: CloneSet/db may start",
                 Some("kubectl get cloneset.v1.x/db -n shop -o yaml"),
             ),
-            (Advice::TakeIntoService, "node-1 is back: take it into service again", undo),
+            (Advice::TakeIntoService, "node-1 is back: put it back into service", undo),
             (
                 Advice::RemoveTaint { undated: false },
-                "take the out-of-service taint off node-1, before anything else: it is from before node-1 was last \
-                 heard of",
+                "take the out-of-service taint off node-1, before anything else: it is from before the last heartbeat of \
+                 node-1",
                 undo,
             ),
             (

@@ -10,7 +10,7 @@ pub fn changed(change: &Change, pod: &Pod) -> String {
     let (name, node) = (pod.full_name(), &pod.spec.node_name);
     let why = match change {
         Change::NodeReplaced => format!("{node} was recreated or deleted meanwhile"),
-        Change::NodeHeard => format!("{node} was heard of meanwhile"),
+        Change::NodeHeard => format!("{node} sent a heartbeat meanwhile"),
         Change::SaferWay => format!("what is safest for {name} has changed meanwhile"),
         Change::BudgetSpent(budgets) => spent(budgets),
         Change::Risk(risk) => format!("the risk of force-deleting it has become {}", risk.word()),
@@ -48,7 +48,7 @@ mod tests {
                 .unwrap();
         for (change, why) in [
             (Change::NodeReplaced, "node-1 was recreated or deleted meanwhile"),
-            (Change::NodeHeard, "node-1 was heard of meanwhile"),
+            (Change::NodeHeard, "node-1 sent a heartbeat meanwhile"),
             (Change::SaferWay, "what is safest for shop/db-0 has changed meanwhile"),
             (
                 Change::BudgetSpent(vec!["a".into(), "b".into()]),

@@ -36,7 +36,7 @@ pub fn line(evidence: &Evidence, pod: &Pod, flags: &str) -> (&'static str, Strin
             let text = match heartbeat {
                 None => format!("{name} does not exist, since when is not known"),
                 Some(ago) if *is_recent => {
-                    format!("{name} does not exist, but its kubelet was heard of {} ago", age(*ago))
+                    format!("{name} does not exist, but its kubelet sent a heartbeat {} ago", age(*ago))
                 }
                 Some(ago) => format!("{name} does not exist, last heartbeat {} ago", age(*ago)),
             };
@@ -181,7 +181,7 @@ mod tests {
             (
                 node(None, None, Some(Declared::Before)),
                 "node",
-                "node-1: never heard of, no Ready condition, declared out of service before it was last heard of"
+                "node-1: no heartbeat ever, no Ready condition, declared out of service before its last heartbeat"
                     .into(),
             ),
             (
@@ -194,7 +194,7 @@ mod tests {
             (
                 missing(Some(5), true),
                 "node",
-                "node-1 does not exist, but its kubelet was heard of 5s ago".into(),
+                "node-1 does not exist, but its kubelet sent a heartbeat 5s ago".into(),
             ),
             (missing(Some(600), false), "node", "node-1 does not exist, last heartbeat 10m ago".into()),
             (missing(None, false), "node", "node-1 does not exist, since when is not known".into()),

@@ -16,7 +16,7 @@ use super::{
     paste::with_flags,
 };
 
-/// How long ago it was last heard of.
+/// The age of its last heartbeat.
 pub fn heard(view: &NodeView, now: ServerTime) -> String {
     heartbeat(view.heard(now))
 }
@@ -28,7 +28,7 @@ pub fn unfit(unfit: Unfit, view: &NodeView, now: ServerTime, flags: &str) -> (St
     match unfit {
         Unfit::Back => (
             format!("{node} is alive ({heard}), though it is declared to be out of service"),
-            with_flags(&format!("'kubectl lease fence {node} --undo' takes it into service again"), flags),
+            with_flags(&format!("'kubectl lease fence {node} --undo' puts it back into service"), flags),
         ),
         Unfit::Alive => {
             (format!("{node} is alive ({heard}): a machine that is off does not heartbeat"), off_first())
@@ -47,7 +47,9 @@ pub fn unfit(unfit: Unfit, view: &NodeView, now: ServerTime, flags: &str) -> (St
 pub fn change(change: &Change, view: &NodeView, now: ServerTime) -> String {
     let node = &view.node.metadata.name;
     match change {
-        Change::Heard | Change::Unfit(_) => format!("{node} was heard of meanwhile ({})", heard(view, now)),
+        Change::Heard | Change::Unfit(_) => {
+            format!("{node} sent a heartbeat meanwhile ({})", heard(view, now))
+        }
         Change::PodCame(pod) => format!("{pod} came to {node} meanwhile, and was not shown"),
         Change::Taint => format!("the out-of-service taint of {node} changed meanwhile"),
     }

@@ -1,4 +1,4 @@
-//! Who holds a lease, what is in the way of taking one, and what became of one that was given up.
+//! The holder of a lease, what is in the way of taking one, and what became of one that was given up.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use kube_leases::{
     },
 };
 
-/// Who holds a lease, since when, until when and why.
+/// The holder of a lease, since when, until when and why.
 pub fn holding(standing: &Standing, lease: Option<&Lease>, now: ServerTime) -> String {
     let since = lease.and_then(|lease| lease.spec.acquire_time.as_ref()).map(|time| time.0);
     let since =
@@ -71,7 +71,7 @@ pub fn in_the_way(obstacle: &Obstacle, lease: Option<&Lease>, now: ServerTime) -
             let since = since.map_or_else(String::new, |time| format!(" since {time:.0}"));
             match reason {
                 Some(reason) => format!("held by you{since} for another reason: {}", line(reason)),
-                None => format!("held by you{since} for no reason that was given"),
+                None => format!("held by you{since} without a reason"),
             }
         }
         Obstacle::Medik8s { holder } => {

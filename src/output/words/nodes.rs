@@ -6,16 +6,16 @@ use kube_leases::rules::{duration::age, node::Declared};
 /// When a machine that is off may be declared to be.
 pub const HEARTBEAT_IS_OLD: &str = "older than its lease lasts, by default 40 seconds";
 
-/// How long ago a node was last heard of.
+/// The age of the last heartbeat of a node.
 pub fn heartbeat(ago: Option<SignedDuration>) -> String {
-    ago.map_or_else(|| "never heard of".to_owned(), |ago| format!("last heartbeat {} ago", age(ago)))
+    ago.map_or_else(|| "no heartbeat ever".to_owned(), |ago| format!("last heartbeat {} ago", age(ago)))
 }
 
 /// What the out-of-service taint of a node says.
 pub fn declared(declared: Declared) -> &'static str {
     match declared {
         Declared::Since => "declared out of service",
-        Declared::Before => "declared out of service before it was last heard of",
+        Declared::Before => "declared out of service before its last heartbeat",
         Declared::Undated => "declared out of service (the taint does not tell when)",
     }
 }

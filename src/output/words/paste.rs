@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_can_be_typed_whoever_it_is_for() {
+    fn a_grant_can_be_typed_for_any_user() {
         let one = |command: &str, user: &str, typed| grants(command, user, typed, "shop").remove(0);
         assert_eq!(
             one("hold", "jane", None),

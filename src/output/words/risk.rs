@@ -39,7 +39,7 @@ pub fn reason(reason: &Reason) -> String {
         Reason::NodeOutOfService { node } => {
             format!("{node} is silent and was declared to be off: if that is true, nothing runs")
         }
-        Reason::NodeSilent { node } => format!("{may_run} on {node}: nothing is heard of it"),
+        Reason::NodeSilent { node } => format!("{may_run} on {node}: it sends no heartbeats"),
         Reason::NodeHeartbeats { node } => format!(
             "the containers are most likely running on {node}: it heartbeats, whatever its Ready condition says"
         ),
@@ -160,7 +160,11 @@ mod tests {
             (Reason::Finalizers { finalizers: vec!["a".into(), "b".into()] }, "its finalizers", "(a, b)"),
             (Reason::NodeObjectDeleted { node: node() }, "the containers may still", "machine of node-1"),
             (Reason::NodeOutOfService { node: node() }, "node-1 is silent", "declared to be off"),
-            (Reason::NodeSilent { node: node() }, "the containers may still", "on node-1: nothing is heard"),
+            (
+                Reason::NodeSilent { node: node() },
+                "the containers may still",
+                "on node-1: it sends no heartbeats",
+            ),
             (Reason::NodeHeartbeats { node: node() }, "the containers are most likely running", "node-1"),
             (Reason::NodeLate { node: node() }, "the containers may still", "only late is not known"),
             (Reason::NodeNotReady { node: node() }, "the containers may still", "alive and not ready"),

@@ -110,9 +110,9 @@ pub enum Advice {
     },
     /// Take the out-of-service taint off, for the node is alive.
     TakeIntoService,
-    /// Take an out-of-service taint off that is from before the node was last heard of, or undated.
+    /// Take an out-of-service taint off that is from before the last heartbeat of the node, or undated.
     RemoveTaint { undated: bool },
-    /// Wait until the node is heard of or given up.
+    /// Wait until the node sends a heartbeat or is given up by the node controller.
     WatchNode,
     /// Repair what makes the node not ready.
     RepairNode { then: KubeletThen },
@@ -283,7 +283,7 @@ pub(super) fn ways(
         return ways;
     }
     ways.extend(match facts.contact {
-        // Whatever is heard of it: pod GC will not wait.
+        // Whatever its heartbeats: pod GC will not wait.
         _ if facts.nodeless => lost::on_a_missing_node(pod, facts, ownership),
         Some(Contact::Heard) => alive::on_a_living_node(pod, facts, ownership, eviction, now),
         Some(Contact::Back) => {
