@@ -275,7 +275,9 @@ impl Names {
                 };
                 let list = cluster.list::<Candidate>(&candidates_query(resource, namespace)).await?;
                 let now = cluster.server_time();
-                let dead = |state| matches!(state, candidate::State::Stale | candidate::State::Expired);
+                let dead = |state| {
+                    matches!(state, candidate::CandidateState::Stale | candidate::CandidateState::Expired)
+                };
                 let choice = |candidate: &Candidate| match self {
                     Self::Elections => vec![candidate.spec.lease_name.clone()],
                     Self::LeftBehind if dead(candidate.state(now)) => {
@@ -283,7 +285,9 @@ impl Names {
                     }
                     Self::LeftBehind => vec![],
                     Self::Preferred if Priority::of(candidate).is_none() => vec![],
-                    Self::Candidates | Self::Hosts if candidate.state(now) == candidate::State::Expired => {
+                    Self::Candidates | Self::Hosts
+                        if candidate.state(now) == candidate::CandidateState::Expired =>
+                    {
                         vec![]
                     }
                     Self::Hosts => vec![candidate.host().to_owned()],

@@ -7,15 +7,15 @@
 
 use std::{env, error::Error, time::Duration};
 
-use kube_leases::{Maintenance, Progress, Step};
+use kube_leases::{Maintenance, TakingProgress, TakingStep};
 use tokio::time::sleep;
 
 /// Says what it waits for.
 struct Log;
 
-impl Progress for Log {
-    fn step(&mut self, step: Step<'_>) {
-        if let Step::Waiting { claim, waiting, .. } = step {
+impl TakingProgress for Log {
+    fn step(&mut self, step: TakingStep<'_>) {
+        if let TakingStep::Waiting { claim, waiting, .. } = step {
             println!("waiting for {}: {:?}", claim.at.name, waiting.obstacle);
         }
     }

@@ -7,7 +7,7 @@ use crate::{
     client::{Cluster, single::Address},
     error::{Error, Result},
     maintenance::{release, schedule},
-    protocols::{Claim, Held, Progress, Wait, acquire_observed, keep_while},
+    protocols::{Claim, Held, TakingProgress, Wait, acquire_observed, keep_while},
     rules::{deadline::Schedule, holder::Who, maintenance, node::HEARTBEATS, taking::Terms},
 };
 
@@ -89,7 +89,7 @@ impl Election {
     ///
     /// # Errors
     /// If it cannot campaign.
-    pub async fn campaign_with(&self, progress: &mut dyn Progress) -> Result<Leadership, NotTaken> {
+    pub async fn campaign_with(&self, progress: &mut dyn TakingProgress) -> Result<Leadership, NotTaken> {
         let schedule = schedule(self.duration)?;
         if [HEARTBEATS, maintenance::NAMESPACE].contains(&self.at.namespace.as_str()) {
             let message = format!("the leases in {} are those of nodes", self.at.namespace);

@@ -44,4 +44,4 @@ pub use error::{Error, Result};
 pub use interrupts::Interrupts;
 pub use maintenance::{Acquire, Maintenance, MaintenanceLease};
 pub use program::Program;
-pub use protocols::{Blocked, Lost, NotTaken, Progress, Step};
+pub use protocols::{Blocked, Lost, NotTaken, TakingProgress, TakingStep};

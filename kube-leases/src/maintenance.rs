@@ -9,7 +9,8 @@ use crate::{
     client::{Cluster, single::Writing},
     error::{Error, Result},
     protocols::{
-        Held, Progress, Selection, Wait, claims, keep_while, process_suffix, release_all, take_all, targets,
+        Held, Selection, TakingProgress, Wait, claims, keep_while, process_suffix, release_all, take_all,
+        targets,
     },
     rules::{
         deadline::{SHORTEST, Schedule},
@@ -98,11 +99,11 @@ pub struct Acquire {
     take_malformed: bool,
     ignore_medik8s: bool,
     interrupts: Interrupts,
-    progress: Box<dyn Progress>,
+    progress: Box<dyn TakingProgress>,
 }
 
 impl Acquire {
-    /// Why, for those who find the node held.
+    /// The reason, shown to others that find the node held.
     pub fn reason(self, reason: impl Into<String>) -> Self {
         Self { reason: Some(reason.into()), ..self }
     }
@@ -140,7 +141,7 @@ impl Acquire {
     }
 
     /// Tells what happens on the way, such as what is waited for.
-    pub fn progress(self, progress: impl Progress + 'static) -> Self {
+    pub fn progress(self, progress: impl TakingProgress + 'static) -> Self {
         Self { progress: Box::new(progress), ..self }
     }
 

@@ -25,15 +25,15 @@ use kube_leases::{
     },
     protocols::{
         Claim, Held, Released, Took,
-        delete::{NotDeleted, Write, delete},
+        delete::{DeleteMode, NotDeleted, delete},
     },
     rules::{
         deletion::{Choice, Judged},
         holder::Who,
         lease::Metadata,
-        maintenance::Standing,
+        maintenance::MaintenanceStanding,
         pod::Pod,
-        taking::{Obstacle, Terms},
+        taking::{ClaimObstacle, Terms},
     },
 };
 use serde_json::{Value, json};
@@ -197,7 +197,7 @@ fn blocked_by(outcome: Result<MaintenanceLease, NotTaken>, node: &str, by: &str)
     let Err(NotTaken::Blocked(blocked)) = outcome else { panic!("{:?}", outcome.err()) };
     assert_eq!(blocked.name, node);
     let held = matches!(&blocked.obstacle,
-        Obstacle::Standing(Standing::Held { .. }) if blocked.lease().unwrap().holder() == by);
+        ClaimObstacle::Standing(MaintenanceStanding::Held { .. }) if blocked.lease().unwrap().holder() == by);
     assert!(held, "{blocked:?}");
 }
 
@@ -378,7 +378,7 @@ fn looks_at_pod() -> Vec<Expected> {
     script
 }
 
-async fn delete_pod(server: &Scripted, write: Write) -> Result<(), NotDeleted> {
+async fn delete_pod(server: &Scripted, write: DeleteMode) -> Result<(), NotDeleted> {
     let cluster = Cluster::from_client(client(server));
     let pod = cluster.get::<Pod>(PODS, &Address::new("shop", "db-0")).await.unwrap().unwrap().value;
     let mut around = surroundings::read(&cluster, &[&pod]).await.unwrap();
@@ -396,7 +396,7 @@ fn deletion(answers: Vec<Expected>) -> Scripted {
 
 #[tokio::test]
 async fn a_pod_is_deleted_with_both_preconditions() {
-    for (write, dry_run) in [(Write::Yes, Value::Null), (Write::ServerDryRun, json!(["All"]))] {
+    for (write, dry_run) in [(DeleteMode::Yes, Value::Null), (DeleteMode::ServerDryRun, json!(["All"]))] {
         let server = deletion(vec![on(format!("DELETE {POD}"), found(pod()))]);
         delete_pod(&server, write).await.unwrap();
         let writes = server.writes();
@@ -410,7 +410,7 @@ async fn a_pod_is_deleted_with_both_preconditions() {
 #[tokio::test]
 async fn a_pod_that_has_changed_is_left() {
     let server = deletion(vec![on(format!("DELETE {POD}"), conflict())]);
-    let outcome = delete_pod(&server, Write::Yes).await;
+    let outcome = delete_pod(&server, DeleteMode::Yes).await;
     assert!(matches!(outcome, Err(NotDeleted::PodChanged(_))), "{outcome:?}");
     server.done();
 }
@@ -422,7 +422,7 @@ async fn a_deletion_without_an_answer_is_looked_after_and_not_repeated() {
     for (now, deleted) in [(pod(), false), (terminating, true)] {
         let cut = on(format!("DELETE {POD}"), |_| Reply::Cut);
         let server = deletion(vec![cut, on(format!("GET {POD}"), found(now))]);
-        let outcome = delete_pod(&server, Write::Yes).await;
+        let outcome = delete_pod(&server, DeleteMode::Yes).await;
         match outcome {
             Ok(()) => assert!(deleted),
             Err(why) => assert!(matches!(why, NotDeleted::StillThere(_)) && !deleted, "{why:?}"),
@@ -434,6 +434,6 @@ async fn a_deletion_without_an_answer_is_looked_after_and_not_repeated() {
 #[tokio::test]
 async fn a_dry_run_of_the_client_asks_nothing_more() {
     let server = Scripted::start(looks_at_pod());
-    delete_pod(&server, Write::ClientDryRun).await.unwrap();
+    delete_pod(&server, DeleteMode::ClientDryRun).await.unwrap();
     assert_eq!(server.writes().len(), 0);
 }

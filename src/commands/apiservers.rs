@@ -22,7 +22,7 @@ use kube_leases::{
     client::{Cluster, LEASES, Object, Query},
     rules::{
         duration,
-        identity::{self, Happened, Identity, LABEL, Renewal, State, is_identity},
+        identity::{self, ApiserverEvent, ApiserverRenewal, ApiserverState, Identity, LABEL, is_identity},
         lease::Lease,
         time::ServerTime,
     },
@@ -51,7 +51,7 @@ pub async fn run(args: &Apiservers, cluster: &Cluster, printer: &mut Printer) ->
         (Some(_), [one]) => printer.single(one, listing.output, !listing.no_headers, now)?,
         (_, all) => printer.listing(all, listing.output, !listing.no_headers, now)?,
     }
-    if apiservers.iter().any(|it| it.identity.state == State::Skewed)
+    if apiservers.iter().any(|it| it.identity.state == ApiserverState::Skewed)
         && matches!(listing.output, Format::Table | Format::Wide)
     {
         printer.hint(
@@ -59,7 +59,7 @@ pub async fn run(args: &Apiservers, cluster: &Cluster, printer: &mut Printer) ->
              10 seconds whether it renews, and 'kubectl lease doctor --clocks' by how much its clock differs",
         );
     }
-    let well = apiservers.iter().all(|it| it.identity.state == State::Alive);
+    let well = apiservers.iter().all(|it| it.identity.state == ApiserverState::Alive);
     Ok(ExitCode::of(well || !args.exit_code))
 }
 
@@ -78,7 +78,7 @@ struct Apis<'a> {
     /// By a selector: what does not match it any more looks deleted.
     selected: bool,
     /// The renewals that were seen, by the names of the leases.
-    watched: Option<RefCell<BTreeMap<String, Renewal>>>,
+    watched: Option<RefCell<BTreeMap<String, ApiserverRenewal>>>,
     /// Whether renewals may have been missed since the last look.
     gap: cell::Cell<bool>,
     /// Leases that are there, and no identities any more.
@@ -100,7 +100,7 @@ impl Apis<'_> {
                 watched
                     .entry(name.clone())
                     .and_modify(|seen| seen.look(lease, gap, now))
-                    .or_insert_with(|| Renewal::first(lease, !gap, now));
+                    .or_insert_with(|| ApiserverRenewal::first(lease, !gap, now));
             } else {
                 unlabelled.insert(name.clone());
             }
@@ -143,7 +143,7 @@ impl View for Apis<'_> {
     }
 
     fn summary(&self, items: &[Apiserver]) -> String {
-        let alive = items.iter().filter(|item| item.identity.state == State::Alive).count();
+        let alive = items.iter().filter(|item| item.identity.state == ApiserverState::Alive).count();
         format!("{alive} of {} alive", items.len())
     }
 }
@@ -220,13 +220,13 @@ impl Item for Apiserver {
 
     fn change(before: Option<&Self>, after: Option<&Self>, _: ServerTime) -> Option<Change> {
         let (old, new) = (before.map(|item| &item.identity), after.map(|item| &item.identity));
-        let happened = Happened::between(old, new)?;
+        let happened = ApiserverEvent::between(old, new)?;
         let was = old.map_or_else(String::new, |old| format!("was {}", state(old.state)));
         let (detail, tone) = match happened {
-            Happened::Joined => (state(new?.state).to_owned(), tone(new?.state)),
-            Happened::Left => (before?.where_it_went(), Tone::Bad),
-            Happened::Restarted => (was, Tone::Good),
-            Happened::Became(now_is) => {
+            ApiserverEvent::Joined => (state(new?.state).to_owned(), tone(new?.state)),
+            ApiserverEvent::Left => (before?.where_it_went(), Tone::Bad),
+            ApiserverEvent::Restarted => (was, Tone::Good),
+            ApiserverEvent::Became(now_is) => {
                 let renewed = new?.age.map_or_else(String::new, |age| match duration::age(age) {
                     age if age.starts_with("in ") => format!(", renewed {age} by its own clock"),
                     age => format!(", last renewed {age} ago"),
@@ -239,11 +239,11 @@ impl Item for Apiserver {
     }
 }
 
-fn tone(state: State) -> Tone {
+fn tone(state: ApiserverState) -> Tone {
     match state {
-        State::Alive => Tone::Good,
-        State::Late | State::Skewed | State::Unknown => Tone::Doubtful,
-        State::Silent | State::Expired => Tone::Bad,
+        ApiserverState::Alive => Tone::Good,
+        ApiserverState::Late | ApiserverState::Skewed | ApiserverState::Unknown => Tone::Doubtful,
+        ApiserverState::Silent | ApiserverState::Expired => Tone::Bad,
     }
 }
 

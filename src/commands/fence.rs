@@ -30,14 +30,14 @@ use crate::{
 use kube_leases::{
     client::{Cluster, NODES, VOLUME_ATTACHMENTS, single::Address, surroundings},
     protocols::{
-        Held, Progress as _, Released, Step, Wait,
-        fence::{self, NotFenced, Progress, Request},
+        Held, Released, TakingProgress as _, TakingStep, Wait,
+        fence::{self, FenceProgress, FenceRequest, NotFenced},
         process_suffix,
     },
     rules::{
         assessment::Assessment,
-        fencing::{Change, NodeView, is_deleted},
-        node::Contact,
+        fencing::{NodeChange, NodeView, is_deleted},
+        node::NodeContact,
         pod::Pod,
         surroundings::Surroundings,
         taking::{OverwritesReason, Terms},
@@ -55,7 +55,7 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
         shown.taints().next().is_none().then_some("is not fenced")
     } else {
         // A taint from before its last heartbeat does not count: it is declared anew.
-        (shown.contact(cluster.server_time()) == Contact::Fenced).then_some("is fenced already")
+        (shown.contact(cluster.server_time()) == NodeContact::Fenced).then_some("is fenced already")
     };
     if let Some(state) = nothing_to_do {
         printer.done(&format!("{} {state}", args.node))?;
@@ -92,7 +92,7 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
         fencing.done();
         return fencing.outcome(Ok(()));
     }
-    let request = Request {
+    let request = FenceRequest {
         shown: &shown,
         undo: args.undo,
         writing: writing(&args.write),
@@ -165,7 +165,7 @@ impl Fencing<'_> {
                 Error::LeaseLost { message: format!("the maintenance lease was lost meanwhile: {why}") }
             }
             Err(NotFenced::Recreated) => lost(format!("{node} was recreated meanwhile (new UID)")),
-            Err(NotFenced::Changed(Change::Unfit(why), view)) => {
+            Err(NotFenced::Changed(NodeChange::Unfit(why), view)) => {
                 let (message, hint) = unfit(why, &view, now, cluster.flags());
                 Error::Refused { message, hint: Some(hint) }
             }
@@ -180,8 +180,8 @@ impl Fencing<'_> {
     }
 }
 
-impl Progress for Fencing<'_> {
-    fn taking(&mut self, step: Step<'_>) {
+impl FenceProgress for Fencing<'_> {
+    fn taking(&mut self, step: TakingStep<'_>) {
         Taking::new(self.printer).step(step);
     }
 

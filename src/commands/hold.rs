@@ -16,9 +16,9 @@ use kube_leases::{
     protocols::{Blocked, Claim, NotTaken, acquire_observed, process_suffix},
     rules::{
         deadline::Schedule,
-        maintenance::{self, Standing},
+        maintenance::{self, MaintenanceStanding},
         node::HEARTBEATS,
-        taking::{Obstacle, Terms},
+        taking::{ClaimObstacle, Terms},
     },
 };
 
@@ -72,14 +72,16 @@ fn check_namespace(at: &Address) -> Result<()> {
 fn not_held(why: NotTaken) -> Error {
     let NotTaken::Blocked(found) = why else { return not_taken_error(why) };
     let Blocked { name, obstacle, at, .. } = &*found;
-    if let Obstacle::Standing(standing @ Standing::Malformed { .. }) = obstacle {
+    if let ClaimObstacle::Standing(standing @ MaintenanceStanding::Malformed { .. }) = obstacle {
         return Error::Refused {
             message: format!("'{name}' is {}", holding(standing, found.lease(), *at)),
             hint: Some("find out what that holder is, and delete the lease if it is gone".into()),
         };
     }
     let mut error = blocked(&format!("'{name}'"), obstacle, found.lease(), *at);
-    if let (Obstacle::Standing(Standing::Ours { .. }), Error::Held { hint, .. }) = (obstacle, &mut error) {
+    if let (ClaimObstacle::Standing(MaintenanceStanding::Ours { .. }), Error::Held { hint, .. }) =
+        (obstacle, &mut error)
+    {
         *hint = Some("--wait takes it when that command has ended; or use another --holder".into());
     }
     error

@@ -25,7 +25,7 @@ use kube_leases::{
     client::{Cluster, LEASES, NODES, Object, PODS, Query, Readable, Resource, candidates::leases_query},
     rules::{
         duration::age,
-        leader::{self, Belongs, Happened, History, Look, Places, State},
+        leader::{self, Belongs, History, LeaseEvent, LeaseLook, LeaseState, Places},
         lease::{Lease, Metadata},
         time::ServerTime,
     },
@@ -182,7 +182,7 @@ impl View for Leases<'_> {
         let count = |state| rows.iter().filter(|row| row.state == state).count();
         let flapping = rows.iter().filter(|row| row.flapping).count();
         let flapping = if flapping == 0 { String::new() } else { format!(", {flapping} flapping") };
-        format!("{} of {} healthy{flapping}", count(State::Healthy), rows.len())
+        format!("{} of {} healthy{flapping}", count(LeaseState::Healthy), rows.len())
     }
 }
 
@@ -192,7 +192,7 @@ struct Row {
     key: String,
     object: Object<Part>,
     belongs: Belongs,
-    state: State,
+    state: LeaseState,
     changes: usize,
     flapping: bool,
 }
@@ -210,8 +210,8 @@ impl Row {
         Some(self.lease().holder()).filter(|holder| !holder.is_empty())
     }
 
-    fn look(&self) -> Look {
-        Look { holder: self.lease().holder().to_owned(), state: self.state }
+    fn look(&self) -> LeaseLook {
+        LeaseLook { holder: self.lease().holder().to_owned(), state: self.state }
     }
 
     fn strategy(&self) -> Option<&str> {
@@ -221,10 +221,10 @@ impl Row {
     fn tone(&self) -> Tone {
         match self.state {
             _ if self.flapping => Tone::Bad,
-            State::Healthy => Tone::Good,
-            State::Late | State::Unknown => Tone::Doubtful,
-            State::Released => Tone::Faint,
-            State::Expired | State::Ghost => Tone::Bad,
+            LeaseState::Healthy => Tone::Good,
+            LeaseState::Late | LeaseState::Unknown => Tone::Doubtful,
+            LeaseState::Released => Tone::Faint,
+            LeaseState::Expired | LeaseState::Ghost => Tone::Bad,
         }
     }
 }
@@ -318,12 +318,12 @@ impl Item for Row {
             |what, detail: String, tone| Some(Change { subject: row.key.clone(), what, detail, tone });
         let looks = (before.map(Self::look), after.map(Self::look));
         let holder = |holder: Option<String>| holder.unwrap_or_else(|| "none".to_owned());
-        match Happened::between(looks.0.as_ref(), looks.1.as_ref())? {
-            Happened::Appeared { holder: by } => change("appeared", holder(by), row.tone()),
-            Happened::Deleted { holder: by } => {
+        match LeaseEvent::between(looks.0.as_ref(), looks.1.as_ref())? {
+            LeaseEvent::Appeared { holder: by } => change("appeared", holder(by), row.tone()),
+            LeaseEvent::Deleted { holder: by } => {
                 change("deleted", format!("was held by {}", holder(by)), Tone::Bad)
             }
-            Happened::Leads { holder: leader, before } => {
+            LeaseEvent::Leads { holder: leader, before } => {
                 let was = holder(before);
                 if row.flapping {
                     let detail = format!("{leader}, was {was}; flapping, {} changes seen", row.changes);
@@ -332,7 +332,7 @@ impl Item for Row {
                     change("leads", format!("{leader}, was {was}"), Tone::Good)
                 }
             }
-            Happened::Became { state: now_is, before } => {
+            LeaseEvent::Became { state: now_is, before } => {
                 let renewed = row
                     .lease()
                     .renewed()

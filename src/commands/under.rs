@@ -26,7 +26,7 @@ pub async fn run(
     use crate::output::{taking, words::processes as words};
     use kube_leases::protocols::{
         self, Ran,
-        child::{Ended, Warning},
+        child::{CommandEnded, Warning},
     };
     let warn = |warning: Warning| printer.warn(&words::warning(&warning));
     let Ran { ended, released } =
@@ -35,21 +35,21 @@ pub async fn run(
         taking::released(held, outcomes, printer);
     }
     match ended? {
-        Ended::Code(code) => Ok(ExitCode::Child(code)),
-        Ended::Interrupted(signal) => Ok(ExitCode::Killed(signal)),
-        Ended::NotStarted(code, why) => {
+        CommandEnded::Code(code) => Ok(ExitCode::Child(code)),
+        CommandEnded::Interrupted(signal) => Ok(ExitCode::Killed(signal)),
+        CommandEnded::NotStarted(code, why) => {
             let program =
                 command.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
             printer.note(&format!("error: cannot run '{program}': {why}"));
             Ok(ExitCode::Child(code))
         }
-        Ended::TooLate(loss) => Err(Error::LeaseLost {
+        CommandEnded::TooLate(loss) => Err(Error::LeaseLost {
             message: format!("the lease was lost and the command was not started: {}", words::loss(&loss)),
         }),
-        Ended::Lost(loss) => Err(Error::LeaseLost {
+        CommandEnded::Lost(loss) => Err(Error::LeaseLost {
             message: format!("the lease was lost and the command was ended: {}", words::loss(&loss)),
         }),
-        Ended::Survived { processes, lost } => Err(survived(held, &processes, lost.as_ref())),
+        CommandEnded::Survived { processes, lost } => Err(survived(held, &processes, lost.as_ref())),
     }
 }
 

@@ -23,7 +23,7 @@ use crate::{
 use kube_leases::{
     client::{
         Cluster, Object, Query, Readable,
-        watch::{Contact, Event, Follow, Watch},
+        watch::{Follow, LastHeard, Watch, WatchEvent},
     },
     rules::time::{ServerTime, judged_at},
 };
@@ -92,7 +92,7 @@ pub async fn run<V: View>(
     cluster: &Cluster,
     printer: &mut Printer,
 ) -> Result<ExitCode> {
-    let contacts: Vec<Arc<Contact>> = queries.iter().map(|_| Arc::default()).collect();
+    let contacts: Vec<Arc<LastHeard>> = queries.iter().map(|_| Arc::default()).collect();
     let mut watch = Watch::new(cluster);
     for (n, query) in queries.iter().enumerate() {
         watch = watch.and_contact(n, query.clone(), Follow::quiet(QUIET), contacts[n].clone());
@@ -118,7 +118,7 @@ pub async fn run<V: View>(
             next = next.or_else(|| watch.try_next());
             while let Some((source, event)) = next {
                 let last = contacts[source].last().unwrap_or_else(|| cluster.server_time());
-                if matches!(event, Event::Snapshot(_)) {
+                if matches!(event, WatchEvent::Snapshot(_)) {
                     view.missed();
                 }
                 apply::<V>(&mut sources[source], event, last)?;
@@ -158,25 +158,25 @@ pub async fn run<V: View>(
 
 fn apply<V: View>(
     source: &mut Source<V::Object>,
-    event: Event<V::Object>,
+    event: WatchEvent<V::Object>,
     last_contact: ServerTime,
 ) -> Result<()> {
     match event {
-        Event::Snapshot(all) => {
+        WatchEvent::Snapshot(all) => {
             source.objects = all.into_iter().map(|object| (V::key(&object.value), object)).collect();
             source.begun = true;
             source.lost = None;
         }
-        Event::Changed(object) => {
+        WatchEvent::Changed(object) => {
             source.objects.insert(V::key(&object.value), object);
         }
-        Event::Gone(object) => {
+        WatchEvent::Gone(object) => {
             source.objects.remove(&V::key(&object.value));
         }
-        Event::Lost(error) => {
+        WatchEvent::Lost(error) => {
             source.lost = Some((last_contact, error));
         }
-        Event::Failed(error) => return Err(error.into()),
+        WatchEvent::Failed(error) => return Err(error.into()),
     }
     Ok(())
 }

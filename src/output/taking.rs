@@ -7,10 +7,10 @@ use super::{
 };
 use kube_leases::{
     Result,
-    protocols::{Claim, Held, Progress, Released, Step, Undone, Waiting},
+    protocols::{Claim, Held, Released, TakingProgress, TakingStep, Undone, Waiting},
     rules::{
-        maintenance::Standing,
-        taking::{Obstacle, Rule},
+        maintenance::MaintenanceStanding,
+        taking::{ClaimObstacle, TakingRule},
         time::ServerTime,
     },
 };
@@ -46,29 +46,29 @@ impl<'a> Taking<'a> {
     }
 }
 
-impl Progress for Taking<'_> {
-    fn step(&mut self, step: Step<'_>) {
+impl TakingProgress for Taking<'_> {
+    fn step(&mut self, step: TakingStep<'_>) {
         match step {
-            Step::Begun(count) => self.bar = Some(Bar::new(count, "taking leases")),
-            Step::Taken => self.bar.iter().for_each(Bar::one_done),
-            Step::Waiting { claim, waiting, now, so_far } => {
+            TakingStep::Begun(count) => self.bar = Some(Bar::new(count, "taking leases")),
+            TakingStep::Taken => self.bar.iter().for_each(Bar::one_done),
+            TakingStep::Waiting { claim, waiting, now, so_far } => {
                 let (news, left) = (news(claim, waiting), time_left(claim, waiting, now));
                 let line = self.line.get_or_insert_default();
                 line.say(self.printer, &news, &format!("{left}, {}s so far", so_far.as_secs()));
             }
-            Step::Waited => self.line = None,
-            Step::Again { why, from } => {
+            TakingStep::Waited => self.line = None,
+            TakingStep::Again { why, from } => {
                 let why = not_taken(why);
                 self.printer.warn(&format!("{why}; waiting again from {from} on"));
             }
-            Step::Over => (self.line, self.bar) = (None, None),
-            Step::GivenUp(undone) => {
+            TakingStep::Over => (self.line, self.bar) = (None, None),
+            TakingStep::GivenUp(undone) => {
                 if let Some(warning) = left_behind(undone) {
                     self.printer.warn(&warning);
                 }
             }
-            Step::Undone(all) => self.undone(all),
-            Step::UndoInterrupted(claims) => {
+            TakingStep::Undone(all) => self.undone(all),
+            TakingStep::UndoInterrupted(claims) => {
                 let names: Vec<_> = claims.iter().map(|claim| claim.at.name.as_str()).collect();
                 let names = names.join(" ");
                 self.printer.warn(&format!(
@@ -94,7 +94,9 @@ fn news(claim: &Claim, Waiting { obstacle, lease, lost }: &Waiting) -> String {
 /// How long what it waits for is still held, where that is known.
 fn time_left(claim: &Claim, waiting: &Waiting, now: ServerTime) -> String {
     match &waiting.obstacle {
-        Some(Obstacle::Standing(Standing::Held { until, .. })) if claim.terms.rule != Rule::Observed => {
+        Some(ClaimObstacle::Standing(MaintenanceStanding::Held { until, .. }))
+            if claim.terms.rule != TakingRule::Observed =>
+        {
             format!(", {} left", left(*until, now))
         }
         _ => String::new(),

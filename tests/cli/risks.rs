@@ -4,8 +4,8 @@
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
 use kube_leases::rules::{
-    node::{Contact, Declared},
-    risk::{Deletion, PodFacts, Risk},
+    node::{Declared, NodeContact},
+    risk::{DeletionStage, PodFacts, Risk},
     workload::Successor,
 };
 
@@ -39,192 +39,240 @@ const STORAGES: [(&str, &str); 3] = [
     ("exclusive", "Writes to storage that one node at a time may use (ReadWriteOnce, inline volumes)"),
 ];
 const OWNERS: [&str; 4] = ["no controller", "rolling, several", "rolling, one", "alone"];
-const NODES: [Contact; 7] = [
-    Contact::Heard,
-    Contact::NotReady,
-    Contact::Back,
-    Contact::Late,
-    Contact::Silent,
-    Contact::Gone,
-    Contact::Fenced,
+const NODES: [NodeContact; 7] = [
+    NodeContact::Heard,
+    NodeContact::NotReady,
+    NodeContact::Back,
+    NodeContact::Late,
+    NodeContact::Silent,
+    NodeContact::Gone,
+    NodeContact::Fenced,
 ];
-const DELETIONS: [(Deletion, &str); 3] = [
-    (Deletion::NotBegun, "not deleted"),
-    (Deletion::Begun, "in its grace"),
-    (Deletion::Stuck, "beyond its grace"),
+const DELETIONS: [(DeletionStage, &str); 3] = [
+    (DeletionStage::NotBegun, "not deleted"),
+    (DeletionStage::Begun, "in its grace"),
+    (DeletionStage::Stuck, "beyond its grace"),
 ];
 
 /// What tests have seen on real nodes: the node, the deletion, the owner, the storage, and the test.
-const SEEN: &[(Contact, Deletion, &str, &str, &str)] = &[
+const SEEN: &[(NodeContact, DeletionStage, &str, &str, &str)] = &[
     (
-        Contact::Silent,
-        Deletion::NotBegun,
+        NodeContact::Silent,
+        DeletionStage::NotBegun,
         "alone",
         "shared",
         "a_deployment_that_recreates_is_not_forced_on_a_partitioned_node",
     ),
     (
-        Contact::Heard,
-        Deletion::NotBegun,
+        NodeContact::Heard,
+        DeletionStage::NotBegun,
         "alone",
         "shared",
         "a_deployment_that_recreates_is_restarted_on_a_healthy_node",
     ),
-    (Contact::Heard, Deletion::Begun, "alone", "shared", "a_stateful_pod_is_not_forced_in_its_grace"),
-    (Contact::Silent, Deletion::Begun, "alone", "shared", "a_job_that_waits_for_the_end_is_not_forced"),
-    (Contact::Silent, Deletion::NotBegun, "alone", "shared", "a_daemon_is_not_forced"),
     (
-        Contact::NotReady,
-        Deletion::Stuck,
+        NodeContact::Heard,
+        DeletionStage::Begun,
+        "alone",
+        "shared",
+        "a_stateful_pod_is_not_forced_in_its_grace",
+    ),
+    (
+        NodeContact::Silent,
+        DeletionStage::Begun,
+        "alone",
+        "shared",
+        "a_job_that_waits_for_the_end_is_not_forced",
+    ),
+    (NodeContact::Silent, DeletionStage::NotBegun, "alone", "shared", "a_daemon_is_not_forced"),
+    (
+        NodeContact::NotReady,
+        DeletionStage::Stuck,
         "alone",
         "shared",
         "a_node_whose_runtime_hangs_is_switched_off_and_fenced",
     ),
-    (Contact::Silent, Deletion::NotBegun, "alone", "shared", "a_fence_from_an_earlier_outage_does_not_count"),
     (
-        Contact::Back,
-        Deletion::NotBegun,
+        NodeContact::Silent,
+        DeletionStage::NotBegun,
+        "alone",
+        "shared",
+        "a_fence_from_an_earlier_outage_does_not_count",
+    ),
+    (
+        NodeContact::Back,
+        DeletionStage::NotBegun,
         "alone",
         "shared",
         "a_node_that_is_back_and_not_ready_is_taken_into_service_first",
     ),
-    (Contact::Gone, Deletion::NotBegun, "alone", "shared", "a_node_object_that_was_deleted_is_created_again"),
     (
-        Contact::Silent,
-        Deletion::NotBegun,
+        NodeContact::Gone,
+        DeletionStage::NotBegun,
+        "alone",
+        "shared",
+        "a_node_object_that_was_deleted_is_created_again",
+    ),
+    (
+        NodeContact::Silent,
+        DeletionStage::NotBegun,
         "rolling, several",
         "shared",
         "a_rolling_deployment_is_deleted_as_usual",
     ),
-    (Contact::Silent, Deletion::NotBegun, "rolling, several", "shared", "a_job_that_does_not_wait_is_forced"),
-    (Contact::Silent, Deletion::NotBegun, "rolling, one", "shared", "an_index_of_a_job_is_not_forced"),
     (
-        Contact::Heard,
-        Deletion::NotBegun,
+        NodeContact::Silent,
+        DeletionStage::NotBegun,
+        "rolling, several",
+        "shared",
+        "a_job_that_does_not_wait_is_forced",
+    ),
+    (
+        NodeContact::Silent,
+        DeletionStage::NotBegun,
+        "rolling, one",
+        "shared",
+        "an_index_of_a_job_is_not_forced",
+    ),
+    (
+        NodeContact::Heard,
+        DeletionStage::NotBegun,
         "rolling, one",
         "shared",
         "a_job_is_resumed_when_all_its_pods_are_gone",
     ),
-    (Contact::Heard, Deletion::NotBegun, "alone", "shared", "what_has_no_grace_is_ended_by_hand"),
+    (NodeContact::Heard, DeletionStage::NotBegun, "alone", "shared", "what_has_no_grace_is_ended_by_hand"),
     (
-        Contact::Heard,
-        Deletion::NotBegun,
+        NodeContact::Heard,
+        DeletionStage::NotBegun,
         "rolling, one",
         "shared",
         "a_line_that_is_interrupted_is_found_and_finished",
     ),
     (
-        Contact::Silent,
-        Deletion::Begun,
+        NodeContact::Silent,
+        DeletionStage::Begun,
         "rolling, one",
         "shared",
         "a_line_that_waits_in_vain_is_finished_when_the_node_is_back",
     ),
     (
-        Contact::Silent,
-        Deletion::NotBegun,
+        NodeContact::Silent,
+        DeletionStage::NotBegun,
         "alone",
         "shared",
         "a_pod_is_kept_from_being_evicted_from_a_lost_node",
     ),
     (
-        Contact::Silent,
-        Deletion::NotBegun,
+        NodeContact::Silent,
+        DeletionStage::NotBegun,
         "no controller",
         "exclusive",
         "a_pod_is_kept_from_being_evicted_from_a_lost_node",
     ),
     (
-        Contact::Late,
-        Deletion::NotBegun,
+        NodeContact::Late,
+        DeletionStage::NotBegun,
         "alone",
         "shared",
         "a_pod_is_kept_from_being_evicted_from_a_lost_node",
     ),
     (
-        Contact::Late,
-        Deletion::NotBegun,
+        NodeContact::Late,
+        DeletionStage::NotBegun,
         "no controller",
         "shared",
         "a_pod_is_kept_from_being_evicted_from_a_lost_node",
     ),
     (
-        Contact::Late,
-        Deletion::NotBegun,
+        NodeContact::Late,
+        DeletionStage::NotBegun,
         "rolling, several",
         "exclusive",
         "a_pod_is_kept_from_being_evicted_from_a_lost_node",
     ),
     (
-        Contact::Late,
-        Deletion::NotBegun,
+        NodeContact::Late,
+        DeletionStage::NotBegun,
         "alone",
         "shared",
         "a_taint_from_an_earlier_outage_is_taken_off_first",
     ),
     (
-        Contact::Silent,
-        Deletion::Begun,
+        NodeContact::Silent,
+        DeletionStage::Begun,
         "rolling, one",
         "shared",
         "a_node_that_is_deleted_after_its_controller_was_stopped_is_named",
     ),
     (
-        Contact::Silent,
-        Deletion::NotBegun,
+        NodeContact::Silent,
+        DeletionStage::NotBegun,
         "alone",
         "shared",
         "what_has_no_grace_is_left_alone_on_a_partitioned_node",
     ),
     (
-        Contact::NotReady,
-        Deletion::NotBegun,
+        NodeContact::NotReady,
+        DeletionStage::NotBegun,
         "alone",
         "shared",
         "what_has_no_grace_is_left_alone_where_the_runtime_hangs",
     ),
     (
-        Contact::Heard,
-        Deletion::NotBegun,
+        NodeContact::Heard,
+        DeletionStage::NotBegun,
         "alone",
         "shared",
         "what_has_no_grace_is_brought_back_when_its_containers_have_ended",
     ),
-    (Contact::Heard, Deletion::NotBegun, "rolling, several", "shared", "a_batch_keeps_its_disruption_budget"),
     (
-        Contact::NotReady,
-        Deletion::NotBegun,
+        NodeContact::Heard,
+        DeletionStage::NotBegun,
+        "rolling, several",
+        "shared",
+        "a_batch_keeps_its_disruption_budget",
+    ),
+    (
+        NodeContact::NotReady,
+        DeletionStage::NotBegun,
         "rolling, one",
         "shared",
         "a_job_is_not_evicted_where_the_runtime_hangs",
     ),
     (
-        Contact::NotReady,
-        Deletion::NotBegun,
+        NodeContact::NotReady,
+        DeletionStage::NotBegun,
         "alone",
         "shared",
         "a_job_is_not_evicted_where_the_runtime_hangs",
     ),
-    (Contact::Heard, Deletion::Begun, "alone", "shared", "a_sidecar_that_runs_on_is_waited_for"),
-    (Contact::Heard, Deletion::Begun, "alone", "shared", "a_hook_that_hangs_is_waited_for"),
+    (NodeContact::Heard, DeletionStage::Begun, "alone", "shared", "a_sidecar_that_runs_on_is_waited_for"),
+    (NodeContact::Heard, DeletionStage::Begun, "alone", "shared", "a_hook_that_hangs_is_waited_for"),
     (
-        Contact::Heard,
-        Deletion::NotBegun,
+        NodeContact::Heard,
+        DeletionStage::NotBegun,
         "alone",
         "shared",
         "a_sidecar_counts_when_the_other_containers_have_ended",
     ),
-    (Contact::Heard, Deletion::Begun, "alone", "shared", "an_ephemeral_container_that_runs_on_is_waited_for"),
     (
-        Contact::NotReady,
-        Deletion::Begun,
+        NodeContact::Heard,
+        DeletionStage::Begun,
+        "alone",
+        "shared",
+        "an_ephemeral_container_that_runs_on_is_waited_for",
+    ),
+    (
+        NodeContact::NotReady,
+        DeletionStage::Begun,
         "alone",
         "shared",
         "a_node_whose_runtime_hangs_heartbeats_and_is_shown_as_not_ready",
     ),
     (
-        Contact::Late,
-        Deletion::NotBegun,
+        NodeContact::Late,
+        DeletionStage::NotBegun,
         "alone",
         "shared",
         "a_watch_tells_late_silent_terminating_and_heard_in_this_order",
@@ -236,10 +284,10 @@ const BY: &str = "the_verdicts_on_real_nodes_are_those_of_the_table";
 const OFF: &str = "the_verdicts_where_a_machine_is_off_are_those_of_the_table";
 
 /// Which of them has seen a row.
-fn rows() -> impl Iterator<Item = (Contact, Deletion, &'static str)> {
+fn rows() -> impl Iterator<Item = (NodeContact, DeletionStage, &'static str)> {
     let by = |(contact, deletion)| match (contact, deletion) {
-        (Contact::Fenced, Deletion::NotBegun) => vec![BY, OFF],
-        (Contact::Fenced | Contact::Gone, _) => vec![OFF],
+        (NodeContact::Fenced, DeletionStage::NotBegun) => vec![BY, OFF],
+        (NodeContact::Fenced | NodeContact::Gone, _) => vec![OFF],
         _ => vec![BY],
     };
     let all = NODES.into_iter().flat_map(|contact| DELETIONS.map(|(deletion, _)| (contact, deletion)));
@@ -247,7 +295,7 @@ fn rows() -> impl Iterator<Item = (Contact, Deletion, &'static str)> {
 }
 
 /// All that was seen, cell by cell.
-fn seen() -> Vec<(Contact, Deletion, &'static str, &'static str, &'static str)> {
+fn seen() -> Vec<(NodeContact, DeletionStage, &'static str, &'static str, &'static str)> {
     let rows = rows().flat_map(|(contact, deletion, test)| {
         STORAGES
             .into_iter()
@@ -255,21 +303,21 @@ fn seen() -> Vec<(Contact, Deletion, &'static str, &'static str, &'static str)> 
     });
     // Its set of two has no majority without one of them, which makes the risk high.
     let rows = rows.filter(|(contact, deletion, owner, storage, _)| {
-        (*deletion, *owner) != (Deletion::NotBegun, "rolling, several")
+        (*deletion, *owner) != (DeletionStage::NotBegun, "rolling, several")
             || facts(*contact, *deletion, owner, storage).risk() != Risk::Medium
     });
     SEEN.iter().copied().chain(rows).collect()
 }
 
-fn facts(contact: Contact, deletion: Deletion, owner: &str, storage: &str) -> PodFacts {
+fn facts(contact: NodeContact, deletion: DeletionStage, owner: &str, storage: &str) -> PodFacts {
     PodFacts {
         scheduled: true,
         finished: false,
         mirror: false,
-        nodeless: contact == Contact::Gone,
+        nodeless: contact == NodeContact::Gone,
         unread: false,
         contact: Some(contact),
-        not_ready: contact == Contact::NotReady,
+        not_ready: contact == NodeContact::NotReady,
         ended: false,
         deletion,
         successor: match owner {
@@ -285,8 +333,8 @@ fn facts(contact: Contact, deletion: Deletion, owner: &str, storage: &str) -> Po
         no_budget: Some(false),
         no_majority: Some(false),
         out_of_service: match contact {
-            Contact::Back => Some(Declared::Before),
-            Contact::Fenced => Some(Declared::Since),
+            NodeContact::Back => Some(Declared::Before),
+            NodeContact::Fenced => Some(Declared::Since),
             _ => None,
         },
     }

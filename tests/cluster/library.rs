@@ -188,6 +188,8 @@ edition = "2024"
 
 [dependencies]
 kube-leases = {{ path = {library:?} }}
+# Another version of Kubernetes than the plugin's: the library leaves it to the program.
+k8s-openapi = {{ version = "0.29", features = ["latest"] }}
 kube = {{ version = "5", default-features = false, features = ["client", "rustls-tls", "ring"] }}
 tokio = {{ version = "1", features = ["macros", "rt-multi-thread", "time"] }}
 

@@ -13,7 +13,7 @@ use crate::{
     rules::{
         candidate::Candidate,
         controller::{self, Controller},
-        election::{Election, elections},
+        election::{CoordinatedElection, elections},
         lease::{Lease, Metadata},
         node::HEARTBEATS,
         priority::{self, EXPIRES, How, ORIGINAL, PRIORITY, Priority},
@@ -75,12 +75,12 @@ pub struct Elections {
 
 impl Elections {
     /// The elections that there are candidates for, in the order of their names.
-    pub fn all(&self) -> Vec<Election<'_>> {
+    pub fn all(&self) -> Vec<CoordinatedElection<'_>> {
         elections_of(&self.parts)
     }
 
     /// The election of one lease, if there are candidates for it.
-    pub fn of(&self, at: &Address) -> Option<Election<'_>> {
+    pub fn of(&self, at: &Address) -> Option<CoordinatedElection<'_>> {
         self.all().into_iter().find(|election| election.key() == (&at.namespace, &at.name))
     }
 
@@ -91,7 +91,7 @@ impl Elections {
 }
 
 /// The elections among candidates, which are the first of these parts, and leases, which are the second.
-pub fn elections_of(parts: &[Vec<Object<Part>>]) -> Vec<Election<'_>> {
+pub fn elections_of(parts: &[Vec<Object<Part>>]) -> Vec<CoordinatedElection<'_>> {
     let candidates = parts.iter().take(1).flatten().filter_map(|part| part.value.candidate());
     elections(candidates, parts.iter().skip(1).take(1).flatten().filter_map(|part| part.value.lease()))
 }

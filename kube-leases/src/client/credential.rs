@@ -27,7 +27,6 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::Mutex;
 
-use super::tls;
 use crate::{
     error::{Error, Result},
     program::Program,
@@ -38,7 +37,7 @@ const MARGIN: SignedDuration = SignedDuration::from_secs(10);
 /// Files are read again after this long.
 const REREAD: SignedDuration = SignedDuration::from_secs(50);
 /// What could not be replaced, and can still be used, is tried again after this long.
-const AGAIN: SignedDuration = SignedDuration::from_secs(2);
+const REPLACEMENT_RETRY: SignedDuration = SignedDuration::from_secs(2);
 
 /// The versions of the protocol between clients and plugins; the first ones are no more.
 const VERSIONS: [&str; 2] = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
@@ -63,12 +62,12 @@ enum Manner {
 struct Answer {
     #[serde(default)]
     api_version: String,
-    status: Option<Status>,
+    status: Option<ExecCredentialStatus>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Status {
+struct ExecCredentialStatus {
     #[serde(deserialize_with = "crate::rules::time::read")]
     expiration_timestamp: Option<Timestamp>,
     token: Option<String>,
@@ -83,20 +82,6 @@ pub(super) struct Certificate {
     key: Vec<u8>,
 }
 
-/// Whether the client certificate of a user, if there is one, goes with its key.
-pub(super) fn check(user: &AuthInfo) -> Result<()> {
-    let text = |data: &str| BASE64_STANDARD.decode(data.trim()).unwrap_or_default();
-    let (Some(certificate), Some(key)) = (&user.client_certificate_data, &user.client_key_data) else {
-        return Ok(());
-    };
-    match tls::wrong_pair(&text(certificate), &text(key.expose_secret())) {
-        None => Ok(()),
-        Some(why) => {
-            Err(Error::Configuration { message: format!("the client certificate cannot be used: {why}") })
-        }
-    }
-}
-
 impl Certificate {
     /// Makes it the one of a kubeconfig's user.
     pub(super) fn put_into(&self, user: &mut AuthInfo) {
@@ -106,7 +91,7 @@ impl Certificate {
     }
 }
 
-/// Who we are to the server.
+/// The user that the server sees.
 #[derive(Clone)]
 pub(super) struct Credential {
     header: Option<HeaderValue>,
@@ -150,13 +135,13 @@ enum Origin {
 }
 
 /// A credential, kept fresh.
-pub(super) struct Source {
+pub(super) struct CredentialSource {
     origin: Origin,
     current: Mutex<Credential>,
     detached: std::sync::Mutex<Option<Program>>,
 }
 
-impl Source {
+impl CredentialSource {
     /// Reads the files or runs the plugin that `config` names, if it does, and takes them out of `config`.
     /// With a `limit` the plugin is run unseen: it can ask and say nothing, and is ended when the time is
     /// over.
@@ -215,7 +200,7 @@ impl Source {
                 Ok(None) => {}
                 // It can still be used: a file that is just being replaced, a plugin without a network.
                 Err(_) if current.expires.is_none_or(|expires| now < expires) => {
-                    current.replace_at = now.checked_add(AGAIN).ok();
+                    current.replace_at = now.checked_add(REPLACEMENT_RETRY).ok();
                 }
                 Err(error) => return Err(error),
             }
@@ -236,7 +221,7 @@ impl Source {
         let fresh = match self.fresh().await {
             Ok(Some(fresh)) => fresh,
             Ok(None) => return Ok(false),
-            // Just being replaced, perhaps: the 401 is what is told, and may pass.
+            // Just being replaced, perhaps: the 401 is returned, and may pass.
             Err(_) if self.may_be_torn() => return Ok(false),
             Err(error) => return Err(error),
         };
@@ -318,7 +303,7 @@ fn bearer(token: &str) -> Option<HeaderValue> {
 }
 
 /// What a plugin gave.
-fn credential(exec: &ExecConfig, status: Status) -> Result<Credential> {
+fn credential(exec: &ExecConfig, status: ExecCredentialStatus) -> Result<Credential> {
     let given = |text: Option<String>| text.filter(|text| !text.is_empty());
     let (token, expires) = (given(status.token), status.expiration_timestamp);
     let certificate = match (given(status.client_certificate_data), given(status.client_key_data)) {
@@ -337,13 +322,13 @@ fn credential(exec: &ExecConfig, status: Status) -> Result<Credential> {
 }
 
 /// Runs the plugin on a thread of its own: it may ask the user something and take its time.
-async fn run(exec: ExecConfig, manner: Manner) -> Result<Status> {
+async fn run(exec: ExecConfig, manner: Manner) -> Result<ExecCredentialStatus> {
     tokio::task::spawn_blocking(move || run_blocking(&exec, &manner))
         .await
         .unwrap_or_else(|error| Err(Error::Credential { message: error.to_string(), install_hint: None }))
 }
 
-fn run_blocking(exec: &ExecConfig, manner: &Manner) -> Result<Status> {
+fn run_blocking(exec: &ExecConfig, manner: &Manner) -> Result<ExecCredentialStatus> {
     let Some(program) = &exec.command else {
         return Err(failure(exec, "the kubeconfig names no command for it"));
     };
@@ -469,11 +454,11 @@ mod tests {
         let exec = ExecConfig { command: Some("plugin".into()), ..serde_json::from_str("{}").unwrap() };
         let given = |token: Option<&str>, certificate: Option<&str>, key: Option<&str>| {
             let text = |text: Option<&str>| text.map(str::to_owned);
-            let status = Status {
+            let status = ExecCredentialStatus {
                 token: text(token),
                 client_certificate_data: text(certificate),
                 client_key_data: text(key),
-                ..Status::default()
+                ..ExecCredentialStatus::default()
             };
             credential(&exec, status).map(|it| (it.header.is_some(), it.certificate.is_some()))
         };

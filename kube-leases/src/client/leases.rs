@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// Said to users who may not see medik8s' leases.
+/// For users without permission to read medik8s' leases.
 pub const MEDIK8S_UNSEEN: &str =
     "no permission to read the leases in medik8s-leases: cannot tell whether medik8s holds a node";
 

@@ -19,6 +19,7 @@ mod refusal;
 pub mod served;
 pub mod single;
 pub mod surroundings;
+#[cfg(feature = "tls")]
 mod tls;
 mod user;
 pub mod watch;
@@ -52,7 +53,7 @@ use crate::{
     clock::BootInstant,
     error::{Error, ObjectKind, Permission, Result, causes},
     program::Program,
-    rules::time::{ServerTime, Skew},
+    rules::time::{ClockSkew, ServerTime},
 };
 
 /// How often a read is tried before its failure is believed.
@@ -61,7 +62,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(150);
 /// For a request of a client that was handed over.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
-/// A server that asks for more patience than this gets none.
+/// A `Retry-After` that is longer than this is not waited for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// A connection to one cluster.
@@ -71,20 +72,20 @@ pub struct Cluster {
     config: Option<Box<kube::Config>>,
     server: String,
     namespace: String,
-    /// Who writes, to the server: the manager of fields, and the component of Events.
+    /// The field manager of its writes, and the component of its Events.
     manager: String,
     /// `None` for the client's own.
     user_agent: Option<header::HeaderValue>,
     /// What was typed to reach it.
     flags: String,
     request_timeout: Option<Duration>,
-    credential: Option<credential::Source>,
+    credential: Option<credential::CredentialSource>,
     /// How other kube-apiservers of the cluster are reached: without credentials, and not at all where
     /// certificates are not verified.
     anonymous: Option<Box<kube::Config>>,
-    clock: Clock,
-    skew: Mutex<Skew>,
-    skew_told: AtomicBool,
+    clock: LocalClock,
+    skew: Mutex<ClockSkew>,
+    skew_reported: AtomicBool,
     warnings: Mutex<BTreeSet<String>>,
     /// What could be listed once: the resource, and the namespace (or none, for all).
     listed: Mutex<BTreeSet<(String, Option<String>)>>,
@@ -104,7 +105,7 @@ struct Retry<'a> {
     attempts: u32,
     pause: Duration,
     /// What the last attempt was made with.
-    used: Option<(&'a credential::Source, Credential)>,
+    used: Option<(&'a credential::CredentialSource, Credential)>,
     renewed: bool,
 }
 
@@ -144,12 +145,12 @@ impl Retry<'_> {
 
 /// This machine's wall clock as it was at the start, and the time since. That it is set meanwhile
 /// does not matter: the server's clock is learned as a difference to this one.
-struct Clock {
+struct LocalClock {
     wall: Timestamp,
     started: BootInstant,
 }
 
-impl Clock {
+impl LocalClock {
     fn start() -> Self {
         Self { wall: Timestamp::now(), started: BootInstant::now() }
     }
@@ -220,10 +221,11 @@ impl Cluster {
             config.auth_info = kube::config::AuthInfo::default();
             config
         });
-        let (credential, certificate) = match credential::Source::take_from(&mut config, unseen).await? {
-            Some((source, first)) => (Some(source), first.certificate),
-            None => (None, None),
-        };
+        let (credential, certificate) =
+            match credential::CredentialSource::take_from(&mut config, unseen).await? {
+                Some((source, first)) => (Some(source), first.certificate),
+                None => (None, None),
+            };
         let namespace = config.default_namespace.clone();
         let client = client(&config, certificate.as_deref())?;
         Ok(Self {
@@ -252,9 +254,9 @@ impl Cluster {
             request_timeout,
             credential: None,
             anonymous: None,
-            clock: Clock::start(),
+            clock: LocalClock::start(),
             skew: Mutex::default(),
-            skew_told: AtomicBool::new(false),
+            skew_reported: AtomicBool::new(false),
             warnings: Mutex::default(),
             listed: Mutex::default(),
             medik8s_read: Mutex::default(),
@@ -294,7 +296,7 @@ impl Cluster {
     /// not taken yet.
     pub fn take_skew(&self) -> Option<SignedDuration> {
         let offset = lock(&self.skew).worth_a_warning()?;
-        (!self.skew_told.swap(true, Ordering::Relaxed)).then_some(offset)
+        (!self.skew_reported.swap(true, Ordering::Relaxed)).then_some(offset)
     }
 
     /// Notes something that belongs among the warnings.
@@ -417,27 +419,27 @@ impl Cluster {
         let retry_after = retry_after(&response);
         let body = response.into_body().collect().await.map(http_body_util::Collected::to_bytes);
         let body = body.unwrap_or_default();
-        let told: object::Status = serde_json::from_slice(&body).unwrap_or_default();
-        let message = if told.message.is_empty() {
+        let answer: object::ApiStatus = serde_json::from_slice(&body).unwrap_or_default();
+        let message = if answer.message.is_empty() {
             // Not the API but something in front of it, or no API at all.
             let words: String = String::from_utf8_lossy(&body).trim().chars().take(200).collect();
             format!("{} answered {status}: {words}", self.server)
         } else {
-            told.message
+            answer.message
         };
         Err(match status {
             StatusCode::UNAUTHORIZED => Error::Unauthenticated { server: self.server.clone(), message },
             // A namespace on its way out takes nothing new, whatever rights one has.
             StatusCode::FORBIDDEN if message.contains("because it is being terminated") => {
-                Error::Api { code: 403, reason: told.reason, message, retry_after: None }
+                Error::Api { code: 403, reason: answer.reason, message, retry_after: None }
             }
             StatusCode::FORBIDDEN => Error::Forbidden { message, needs: needs.clone() },
             // Where no object is named it is not an object that is missing but the whole API.
-            StatusCode::NOT_FOUND if told.details.name.is_empty() => {
+            StatusCode::NOT_FOUND if answer.details.name.is_empty() => {
                 Error::NotServed { server: self.server.clone(), api: needs.resource.clone() }
             }
             StatusCode::NOT_FOUND => Error::NotFound { kind: ObjectKind::Other, message },
-            _ => Error::Api { code: status.as_u16(), reason: told.reason, message, retry_after },
+            _ => Error::Api { code: status.as_u16(), reason: answer.reason, message, retry_after },
         })
     }
 
@@ -458,19 +460,21 @@ impl Cluster {
 
 /// A client whose connections are made with this certificate, or the kubeconfig's own.
 fn client(config: &kube::Config, certificate: Option<&Certificate>) -> Result<kube::Client> {
+    #[cfg(feature = "tls")]
     tls::prepare();
     let mut config = config.clone();
     if let Some(certificate) = certificate {
         certificate.put_into(&mut config.auth_info);
     }
-    credential::check(&config.auth_info)?;
+    #[cfg(feature = "tls")]
+    tls::check(&config.auth_info)?;
     let server = without_userinfo(config.cluster_url.to_string().trim_end_matches('/'));
     kube::Client::try_from(config).map_err(|error| Error::Configuration {
         message: format!("cannot set up a connection to {server}: {}", causes(&error)),
     })
 }
 
-/// Whether a request changes nothing, however often it is sent. To ask who one is, and what one may,
+/// Whether a request changes nothing, however often it is sent. To ask for one's own user or permissions,
 /// takes a POST.
 fn is_read(request: &Request<Vec<u8>>) -> bool {
     request.method() == Method::GET || [user::WHOAMI, user::MAY].contains(&request.uri().path())

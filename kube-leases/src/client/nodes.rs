@@ -10,7 +10,7 @@ use crate::{
 };
 
 #[derive(Deserialize)]
-struct Node {
+struct NodeObject {
     metadata: Metadata,
 }
 
@@ -26,7 +26,7 @@ impl Cluster {
             .map_err(unbuildable)?;
         let needs = Permission { verbs: "get", resource: NODES.name(), namespace: None };
         match self.call(&request, &needs).await {
-            Ok(body) => Ok(self.object::<Node>(body)?.value.metadata.clone()),
+            Ok(body) => Ok(self.object::<NodeObject>(body)?.value.metadata.clone()),
             Err(error) if error.is_not_found() => Err(missing(name)),
             // A user with permission to list nodes may lack that to get one.
             Err(error @ Error::Forbidden { .. }) => {
@@ -48,7 +48,7 @@ impl Cluster {
 
     async fn list_nodes(&self, labels: Option<&str>, fields: Option<&str>) -> Result<Vec<Metadata>> {
         let query = Query::new(NODES).select(labels, fields).metadata_only();
-        let list = self.list::<Node>(&query).await?;
+        let list = self.list::<NodeObject>(&query).await?;
         Ok(list.items.iter().map(|node| node.value.metadata.clone()).collect())
     }
 }

@@ -143,7 +143,7 @@ pub(super) struct ListMetadata {
 /// The API's way of saying no.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Status {
+pub(super) struct ApiStatus {
     pub code: u16,
     pub reason: String,
     pub message: String,

@@ -11,7 +11,7 @@ use crate::{
     rules::{
         assessment::Assessment,
         lease::Lease,
-        node::{Contact, Node},
+        node::{Node, NodeContact},
         pod::Pod,
         stopped::{Stopped, Whereabouts},
         surroundings::{HeldBy, Surroundings},
@@ -177,7 +177,7 @@ pub struct Partition {
     /// Its name.
     pub node: String,
     /// How it is.
-    pub contact: Contact,
+    pub contact: NodeContact,
     /// The time of its last heartbeat.
     pub heartbeat: Option<jiff::Timestamp>,
     /// The holder of its maintenance lease.
@@ -199,7 +199,7 @@ impl Partition {
             // heartbeat on without its node; unseen, it may be either.
             contact: around
                 .contact(&name, now)
-                .unwrap_or_else(|| node.map_or(Contact::Late, |node| node.contact(lease, now))),
+                .unwrap_or_else(|| node.map_or(NodeContact::Late, |node| node.contact(lease, now))),
             heartbeat: node.and_then(|node| node.heartbeat(lease)).or(lease.and_then(Lease::heartbeat)),
             held_by: around.held_by(&name, now),
             node: name,
@@ -218,7 +218,7 @@ pub fn stopped<'a>(
     partitions: impl Iterator<Item = &'a Partition> + Clone,
 ) -> Vec<Stopped> {
     // What was declared to be off has ended.
-    let lost = partitions.clone().filter(|partition| partition.contact != Contact::Fenced);
+    let lost = partitions.clone().filter(|partition| partition.contact != NodeContact::Fenced);
     let lost: Vec<_> = lost.map(|partition| (partition.node.as_str(), partition.contact)).collect();
     let stranded = partitions.flat_map(|partition| &partition.pods).map(|stranded| &*stranded.pod.value);
     let pods: Vec<&Pod> = stranded.chain(pods).collect();

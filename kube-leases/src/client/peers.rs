@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use super::{Cluster, PODS, Query, served::Release};
 use crate::rules::{
-    identity::{self, COMPONENT, Identity, State},
+    identity::{self, ApiserverState, COMPONENT, Identity},
     lease::Metadata,
     skew::{Apiserver, Minor},
 };
@@ -31,7 +31,9 @@ impl Cluster {
     pub async fn apiserver_versions(&self, identities: &[Identity]) -> Vec<Apiserver> {
         let alive: Vec<_> = identities
             .iter()
-            .filter(|it| matches!(it.state, State::Alive | State::Late | State::Skewed))
+            .filter(|it| {
+                matches!(it.state, ApiserverState::Alive | ApiserverState::Late | ApiserverState::Skewed)
+            })
             .collect();
         let own = self.works_as().await;
         if let [] | [_] = alive[..] {
@@ -88,35 +90,35 @@ impl Cluster {
     async fn versions_of_pods(&self) -> BTreeMap<String, Minor> {
         let label = format!("component={COMPONENT}");
         let query = Query::new(PODS).namespace(identity::NAMESPACE).select(Some(&label), None).optional("");
-        let pods = self.list::<Pod>(&query).await.map(|list| list.items).unwrap_or_default();
+        let pods = self.list::<PeerPod>(&query).await.map(|list| list.items).unwrap_or_default();
         pods.iter().filter_map(|pod| Some((pod.value.spec.node_name.clone(), pod.value.version()?))).collect()
     }
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Pod {
+struct PeerPod {
     metadata: Metadata,
-    spec: Spec,
+    spec: PeerPodSpec,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Spec {
+struct PeerPodSpec {
     node_name: String,
-    containers: Vec<Container>,
+    containers: Vec<PeerContainer>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Container {
+struct PeerContainer {
     name: String,
     image: String,
     command: Vec<String>,
     args: Vec<String>,
 }
 
-impl Pod {
+impl PeerPod {
     fn version(&self) -> Option<Minor> {
         let container = self.spec.containers.iter().find(|it| it.name == COMPONENT)?;
         let emulates = |word: &String| word.starts_with("--emulated-version");
@@ -145,7 +147,7 @@ mod tests {
             ("registry.k8s.io/kube-apiserver:latest", flags(&[]), None),
             ("registry.k8s.io/kube-apiserver:v1.37.1", flags(&["--emulated-version=1.36"]), None),
         ] {
-            let pod: Pod = serde_json::from_value(json!({
+            let pod: PeerPod = serde_json::from_value(json!({
                 "metadata": { "name": "kube-apiserver-cp-1" },
                 "spec": { "nodeName": "cp-1", "containers": [
                     { "name": "sidecar", "image": "x:1.0.0" },

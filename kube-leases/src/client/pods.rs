@@ -7,7 +7,7 @@ use super::{
     CRON_JOBS, Cluster, DAEMON_SETS, DEPLOYMENTS, EVENTS, JOBS, NODES, Object, PODS, REPLICA_SETS, Resource,
     STATEFUL_SETS,
     leases::micro_time,
-    single::{Address, Addressed, Deletion, Writing},
+    single::{Address, Addressed, DeleteRequest, Writing},
 };
 use crate::{
     error::{Permission, Result},
@@ -75,7 +75,7 @@ impl Cluster {
     /// Evicts a pod as it was read: with its grace, and if its disruption budgets allow it.
     pub async fn evict(&self, pod: &Pod, dry_run: bool) -> Result<()> {
         let at = pod.address();
-        let how = Deletion {
+        let how = DeleteRequest {
             uid: &pod.metadata.uid,
             resource_version: &pod.metadata.resource_version,
             grace_seconds: pod.least_grace(),

@@ -5,7 +5,7 @@ use crate::{clock::BootInstant, error::Error};
 /// Of what has worked before, how long a 401, a 403 or a failing credential plugin may last before it is
 /// believed.
 ///
-/// A kube-apiserver that has just been started answers 403 to users who have the permission, until it has
+/// A kube-apiserver that has just been started answers 403 to users that have the permission, until it has
 /// read the roles (about 170 ms with v1.37).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Refusal(Option<Lasting>);

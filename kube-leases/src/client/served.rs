@@ -83,7 +83,7 @@ struct Any {
 
 impl Cluster {
     /// The `LeaseCandidate` resource in the best version that this server serves, or `None` where
-    /// coordinated leader election is off. Who may read in one namespace only is asked about that.
+    /// coordinated leader election is off. For a user with permission in one namespace only, that one is asked.
     pub async fn lease_candidates(&self, namespace: Option<&str>) -> Result<Option<Resource>> {
         let probe = |resource| async move {
             let query = Query { namespace: namespace.map(str::to_owned), ..Query::new(resource).limit(1) };
@@ -92,7 +92,7 @@ impl Cluster {
         Ok(self.in_best_version(probe).await?.map(|(resource, _)| resource))
     }
 
-    /// The same by the server's discovery, for those too who may not list them.
+    /// The same by the server's discovery, also for users without permission to list them.
     pub async fn discovered_candidates(&self) -> Result<Option<Resource>> {
         let versions = [STABLE, LIKELY, OTHERWISE[0], OTHERWISE[1]];
         let served = try_join_all(versions.iter().map(|resource| self.serves(*resource))).await?;
@@ -123,7 +123,7 @@ impl Cluster {
 
     async fn serves_stable_candidates(&self) -> Result<bool> {
         match self.serves(STABLE).await {
-            // Who may not look at the discovery may still use what it would list.
+            // A user without permission to read the discovery may still use what it would list.
             Err(Error::Forbidden { .. }) => Ok(false),
             served => served,
         }

@@ -49,7 +49,7 @@ pub trait Addressed {
 
 /// What is to be deleted, and how.
 #[derive(Clone, Debug)]
-pub struct Deletion<'a> {
+pub struct DeleteRequest<'a> {
     /// Its uid.
     pub uid: &'a str,
     /// The version that was looked at.
@@ -60,7 +60,7 @@ pub struct Deletion<'a> {
     pub dry_run: bool,
 }
 
-impl Deletion<'_> {
+impl DeleteRequest<'_> {
     pub(super) fn options(&self, api_version: &str) -> Value {
         let mut options = json!({
             "apiVersion": api_version,
@@ -173,7 +173,7 @@ impl Cluster {
     }
 
     /// Deletes exactly the object that was looked at: the same one, and unchanged since.
-    pub async fn delete(&self, resource: Resource, at: &Address, how: &Deletion<'_>) -> Result<()> {
+    pub async fn delete(&self, resource: Resource, at: &Address, how: &DeleteRequest<'_>) -> Result<()> {
         let body = how.options("v1");
         let request = Request::delete(at.path(resource))
             .header(header::CONTENT_TYPE, "application/json")

@@ -19,7 +19,7 @@ use crate::{
         lease::Lease,
         maintenance,
         node::{HEARTBEATS, Node},
-        pod::{Pod, Source, Volume},
+        pod::{Pod, Volume, VolumeLocation},
         stopped,
         storage::{PersistentVolumeClaim, PodDisruptionBudget, VolumeAttachment},
         surroundings::Surroundings,
@@ -91,7 +91,7 @@ pub(crate) async fn read_leases(cluster: &Cluster, around: &mut Surroundings) ->
 pub(crate) fn claims_of<'a>(pods: impl IntoIterator<Item = &'a Pod>) -> BTreeSet<Address> {
     let of = |pod: &'a Pod| {
         let claim = |volume: &Volume| match volume.source(&pod.metadata.name) {
-            Some(Source::Claim(name)) => Some(Address::new(&pod.metadata.namespace, name)),
+            Some(VolumeLocation::Claim(name)) => Some(Address::new(&pod.metadata.namespace, name)),
             _ => None,
         };
         pod.spec.volumes.iter().filter_map(claim).collect::<Vec<_>>()

@@ -7,6 +7,8 @@
 
 use std::sync::{Arc, Once};
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use kube::config::AuthInfo;
 use p521::{
     SecretKey,
     ecdsa::{
@@ -25,6 +27,9 @@ use rustls::{
     server::ParsedCertificate,
     sign::{Signer, SigningKey},
 };
+use secrecy::ExposeSecret as _;
+
+use crate::error::{Error, Result};
 
 /// Makes all connections of this process take what is said above.
 pub(super) fn prepare() {
@@ -46,8 +51,22 @@ fn provider() -> CryptoProvider {
     provider
 }
 
+/// Whether the client certificate of a user, if there is one, goes with its key.
+pub(super) fn check(user: &AuthInfo) -> Result<()> {
+    let text = |data: &str| BASE64_STANDARD.decode(data.trim()).unwrap_or_default();
+    let (Some(certificate), Some(key)) = (&user.client_certificate_data, &user.client_key_data) else {
+        return Ok(());
+    };
+    match wrong_pair(&text(certificate), &text(key.expose_secret())) {
+        None => Ok(()),
+        Some(why) => {
+            Err(Error::Configuration { message: format!("the client certificate cannot be used: {why}") })
+        }
+    }
+}
+
 /// Why a client certificate and its key, both in PEM, cannot be used; `None` where nothing speaks against it.
-pub(super) fn wrong_pair(certificate: &[u8], key: &[u8]) -> Option<&'static str> {
+fn wrong_pair(certificate: &[u8], key: &[u8]) -> Option<&'static str> {
     let Ok(certificate) = CertificateDer::from_pem_slice(certificate) else {
         return Some("there is no certificate in it");
     };

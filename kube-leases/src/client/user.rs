@@ -1,4 +1,4 @@
-//! Who we are to the server, and what we may do there.
+//! The authenticated user, and its permissions.
 
 use http::Method;
 use k8s_openapi::api::{

@@ -8,7 +8,7 @@
 //! (see [`Refusal`]).
 //!
 //! A connection can die without a word. So a silence that is longer than what is followed would
-//! make by itself is checked by a new list before a conclusion is drawn from it; and [`Contact`] tells
+//! make by itself is checked by a new list, before anything is concluded from it; and [`LastHeard`] tells
 //! how new what was sent is.
 
 use std::{
@@ -28,7 +28,7 @@ use tokio::{
 
 use super::{
     Cluster, Query, Readable, Refusal, Resource, lock,
-    object::{Object, Status},
+    object::{ApiStatus, Object},
     single::Address,
 };
 use crate::{
@@ -47,7 +47,7 @@ const LONGEST_LINE: usize = 16 << 20;
 
 /// What happened to the objects, or to the view of them.
 #[derive(Debug)]
-pub enum Event<T> {
+pub enum WatchEvent<T> {
     /// All objects, as of now: at the start, and after a gap.
     Snapshot(Vec<Object<T>>),
     /// An object was added or modified; this is how it is now.
@@ -63,9 +63,9 @@ pub enum Event<T> {
 /// When there was last word from the server about what is followed: all that the server had to tell
 /// by then has been sent. `None` before the first word, and where there will never be any.
 #[derive(Debug, Default)]
-pub struct Contact(Mutex<Option<ServerTime>>);
+pub struct LastHeard(Mutex<Option<ServerTime>>);
 
-impl Contact {
+impl LastHeard {
     /// The time of that word, by the server's clock.
     pub fn last(&self) -> Option<ServerTime> {
         *lock(&self.0)
@@ -88,8 +88,8 @@ impl Contact {
 pub struct Watch<'a, S, T> {
     cluster: &'a Cluster,
     following: FuturesUnordered<BoxFuture<'a, ()>>,
-    sender: mpsc::Sender<(S, Event<T>)>,
-    events: mpsc::Receiver<(S, Event<T>)>,
+    sender: mpsc::Sender<(S, WatchEvent<T>)>,
+    events: mpsc::Receiver<(S, WatchEvent<T>)>,
 }
 
 /// How a query is followed.
@@ -116,7 +116,7 @@ impl Follow {
     /// Begins again this long after it has failed for good, and says so each time. As long as there is no
     /// permission, it backs off up to `longest`.
     #[must_use]
-    pub fn again_after(self, pause: Duration, longest: Duration) -> Self {
+    pub fn retry_after(self, pause: Duration, longest: Duration) -> Self {
         Self { again: Some((pause, longest)), ..self }
     }
 }
@@ -141,7 +141,7 @@ impl<'a, S: Copy + Send + 'a, T: Readable + 'a> Watch<'a, S, T> {
 
     /// Follows the objects of this query too, and keeps `contact` up to date.
     #[must_use]
-    pub fn and_contact(self, source: S, query: Query, how: Follow, contact: Arc<Contact>) -> Self {
+    pub fn and_contact(self, source: S, query: Query, how: Follow, contact: Arc<LastHeard>) -> Self {
         let (cluster, events) = (self.cluster, self.sender.clone());
         self.following.push(Box::pin(async move {
             let mut backoff = Duration::ZERO;
@@ -162,7 +162,7 @@ impl<'a, S: Copy + Send + 'a, T: Readable + 'a> Watch<'a, S, T> {
     }
 
     /// What happened next. After the last event, which says why nothing follows, it never comes back.
-    pub async fn next(&mut self) -> (S, Event<T>) {
+    pub async fn next(&mut self) -> (S, WatchEvent<T>) {
         loop {
             tokio::select! {
                 biased;
@@ -174,14 +174,14 @@ impl<'a, S: Copy + Send + 'a, T: Readable + 'a> Watch<'a, S, T> {
     }
 
     /// What has happened already, if anything has.
-    pub fn try_next(&mut self) -> Option<(S, Event<T>)> {
+    pub fn try_next(&mut self) -> Option<(S, WatchEvent<T>)> {
         self.events.try_recv().ok()
     }
 }
 
 /// How following a query ended.
 #[derive(Default)]
-struct Ended {
+struct WatchEnded {
     /// The objects could be listed.
     listed: bool,
     /// For want of permission.
@@ -195,15 +195,15 @@ async fn follow<S: Copy, T: Readable>(
     query: &Query,
     quiet: Duration,
     source: S,
-    events: &mpsc::Sender<(S, Event<T>)>,
-    contact: &Contact,
+    events: &mpsc::Sender<(S, WatchEvent<T>)>,
+    contact: &LastHeard,
     mut first: bool,
-) -> Ended {
-    let mut ended = Ended::default();
+) -> WatchEnded {
+    let mut ended = WatchEnded::default();
     let mut pause = FIRST_PAUSE;
     let mut refusal = Refusal::default();
     let mut opened = false;
-    // A 403 is told from an empty list: it may pass.
+    // A 403 is not an empty list: it may pass.
     let needed = Query { optional: None, ..query.clone() };
     loop {
         // The list is at least as new as the question, however long the answer takes.
@@ -218,7 +218,7 @@ async fn follow<S: Copy, T: Readable>(
                 ended.listed = true;
                 pause = FIRST_PAUSE;
                 let version = list.resource_version;
-                if events.send((source, Event::Snapshot(list.items))).await.is_err() {
+                if events.send((source, WatchEvent::Snapshot(list.items))).await.is_err() {
                     return ended;
                 }
                 contact.renew(asked);
@@ -254,7 +254,7 @@ async fn follow<S: Copy, T: Readable>(
                 // Told to do without what may not be read; that it could be before is said in any case.
                 cluster.remark(if first || !said.is_empty() { said } else { message });
                 contact.forget();
-                let _ = events.send((source, Event::Snapshot(Vec::new()))).await;
+                let _ = events.send((source, WatchEvent::Snapshot(Vec::new()))).await;
                 return ended;
             }
             let failure = match failure {
@@ -264,10 +264,10 @@ async fn follow<S: Copy, T: Readable>(
                 failure => failure,
             };
             ended.forbidden = matches!(failure, Error::Forbidden { .. });
-            let _ = events.send((source, Event::Failed(failure))).await;
+            let _ = events.send((source, WatchEvent::Failed(failure))).await;
             return ended;
         }
-        if events.send((source, Event::Lost(failure))).await.is_err() {
+        if events.send((source, WatchEvent::Lost(failure))).await.is_err() {
             return ended;
         }
         // A server that refuses is up: it is a matter of milliseconds.
@@ -308,18 +308,18 @@ pub async fn until_all<T: Readable, R>(
         };
         match event {
             None => {}
-            Some(Event::Failed(error)) => return Err(error),
-            Some(Event::Lost(_)) => known = None,
-            Some(Event::Snapshot(objects)) => {
+            Some(WatchEvent::Failed(error)) => return Err(error),
+            Some(WatchEvent::Lost(_)) => known = None,
+            Some(WatchEvent::Snapshot(objects)) => {
                 let all = known.insert(BTreeMap::new());
                 for object in objects {
                     all.entry(key(&object.value)).or_insert(object);
                 }
             }
-            Some(Event::Changed(object)) => {
+            Some(WatchEvent::Changed(object)) => {
                 known.get_or_insert_default().insert(key(&object.value), object);
             }
-            Some(Event::Gone(object)) => {
+            Some(WatchEvent::Gone(object)) => {
                 known.get_or_insert_default().remove(&key(&object.value));
             }
         }
@@ -375,8 +375,8 @@ async fn watch<S: Copy, T: Readable>(
     mut version: String,
     quiet: Duration,
     source: S,
-    events: &mpsc::Sender<(S, Event<T>)>,
-    contact: &Contact,
+    events: &mpsc::Sender<(S, WatchEvent<T>)>,
+    contact: &LastHeard,
 ) -> End {
     let mut opened = false;
     loop {
@@ -419,15 +419,15 @@ async fn watch<S: Copy, T: Readable>(
                 let line = buffer.split_to(end + 1).freeze();
                 events_seen += 1;
                 match take(query.resource, &line) {
-                    Ok(Taken::Event(event, at)) => {
+                    Ok(ReadLine::Event(event, at)) => {
                         version = at;
                         if events.send((source, event)).await.is_err() {
                             return End::Closed;
                         }
                     }
-                    Ok(Taken::Bookmark(at)) => version = at,
-                    Ok(Taken::Refusal(status)) if status.code == 410 => return End::Stale,
-                    Ok(Taken::Refusal(status)) => {
+                    Ok(ReadLine::Bookmark(at)) => version = at,
+                    Ok(ReadLine::Refusal(status)) if status.code == 410 => return End::Stale,
+                    Ok(ReadLine::Refusal(status)) => {
                         return End::Broken(Error::Api {
                             code: status.code,
                             reason: status.reason,
@@ -447,25 +447,25 @@ async fn watch<S: Copy, T: Readable>(
     }
 }
 
-enum Taken<T> {
-    Event(Event<T>, String),
+enum ReadLine<T> {
+    Event(WatchEvent<T>, String),
     Bookmark(String),
-    Refusal(Status),
+    Refusal(ApiStatus),
 }
 
-fn take<T: Readable>(resource: Resource, whole: &Bytes) -> Result<Taken<T>, serde_json::Error> {
+fn take<T: Readable>(resource: Resource, whole: &Bytes) -> Result<ReadLine<T>, serde_json::Error> {
     let line: Line<'_> = serde_json::from_slice(whole)?;
     let text = line.object.get();
     let object = || Object::read(resource, whole.slice_ref(text.as_bytes()));
     if line.r#type == "ERROR" {
-        return Ok(Taken::Refusal(serde_json::from_str(text)?));
+        return Ok(ReadLine::Refusal(serde_json::from_str(text)?));
     }
     let Versioned { metadata } = serde_json::from_str(text)?;
     let version = metadata.resource_version;
     Ok(match line.r#type {
-        "BOOKMARK" => Taken::Bookmark(version),
-        "DELETED" => Taken::Event(Event::Gone(object()?), version),
-        _ => Taken::Event(Event::Changed(object()?), version),
+        "BOOKMARK" => ReadLine::Bookmark(version),
+        "DELETED" => ReadLine::Event(WatchEvent::Gone(object()?), version),
+        _ => ReadLine::Event(WatchEvent::Changed(object()?), version),
     })
 }
 
@@ -478,7 +478,7 @@ mod tests {
     use super::*;
     use crate::{client::LEASES, rules::lease::Lease};
 
-    fn taken(line: &str) -> Taken<Lease> {
+    fn taken(line: &str) -> ReadLine<Lease> {
         take(LEASES, &Bytes::copy_from_slice(line.as_bytes())).unwrap()
     }
 
@@ -488,15 +488,15 @@ mod tests {
         for kind in ["ADDED", "MODIFIED"] {
             let line = format!(r#"{{"type":"{kind}","object":{object}}}"#);
             assert!(
-                matches!(taken(&line), Taken::Event(Event::Changed(o), v) if o.value.metadata.name == "a" && v == "7")
+                matches!(taken(&line), ReadLine::Event(WatchEvent::Changed(o), v) if o.value.metadata.name == "a" && v == "7")
             );
         }
         let line = format!(r#"{{"type":"DELETED","object":{object}}}"#);
-        assert!(matches!(taken(&line), Taken::Event(Event::Gone(_), v) if v == "7"));
+        assert!(matches!(taken(&line), ReadLine::Event(WatchEvent::Gone(_), v) if v == "7"));
         let line = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9"}}}"#;
-        assert!(matches!(taken(line), Taken::Bookmark(v) if v == "9"));
+        assert!(matches!(taken(line), ReadLine::Bookmark(v) if v == "9"));
         let line = r#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}"#;
-        assert!(matches!(taken(line), Taken::Refusal(status) if status.code == 410));
+        assert!(matches!(taken(line), ReadLine::Refusal(status) if status.code == 410));
         assert!(take::<Lease>(LEASES, &Bytes::from("not json")).is_err());
     }
 }

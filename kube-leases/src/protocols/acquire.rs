@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout_at};
 use super::{
     claim::Claim,
     held::{Held, Released},
-    target::Target,
+    target::NodeTarget,
     wait::Waiting,
 };
 use crate::{
@@ -16,8 +16,8 @@ use crate::{
     rules::{
         holder::Who,
         lease::Lease,
-        maintenance::Standing,
-        taking::{Obstacle, Rule, Terms},
+        maintenance::MaintenanceStanding,
+        taking::{ClaimObstacle, TakingRule, Terms},
         time::ServerTime,
     },
 };
@@ -26,10 +26,10 @@ use crate::{
 const ATTEMPT: Duration = Duration::from_secs(1);
 
 /// A claim, and the lease as it was just read.
-pub type Known = (Claim, Option<Object<Lease>>);
+pub type KnownClaim = (Claim, Option<Object<Lease>>);
 
 /// A lease that was taken, and how it stood before.
-pub type Taken = (Held, Standing);
+pub type TakenLease = (Held, MaintenanceStanding);
 
 /// Whether a lease that cannot be taken now is waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub struct Blocked {
     /// The name of the lease, which is that of the node.
     pub name: String,
     /// What is in the way.
-    pub obstacle: Obstacle,
+    pub obstacle: ClaimObstacle,
     /// The lease, if there is one.
     pub lease: Option<Object<Lease>>,
     /// When that was judged.
@@ -72,7 +72,7 @@ impl Blocked {
     pub(super) fn new(
         cluster: &Cluster,
         name: &str,
-        obstacle: Obstacle,
+        obstacle: ClaimObstacle,
         lease: Option<Object<Lease>>,
     ) -> Box<Self> {
         Box::new(Self { name: name.to_owned(), obstacle, lease, at: cluster.server_time() })
@@ -149,15 +149,15 @@ impl fmt::Display for Blocked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = &self.name;
         match &self.obstacle {
-            Obstacle::Standing(Standing::Free) => write!(f, "'{name}' is not held"),
-            Obstacle::Standing(Standing::Malformed { holder, lacks }) => {
+            ClaimObstacle::Standing(MaintenanceStanding::Free) => write!(f, "'{name}' is not held"),
+            ClaimObstacle::Standing(MaintenanceStanding::Malformed { holder, lacks }) => {
                 write!(f, "'{name}' has the holder '{holder}' and no {lacks} to judge it by")
             }
-            Obstacle::Standing(_) | Obstacle::OtherReason { .. } => {
+            ClaimObstacle::Standing(_) | ClaimObstacle::OtherReason { .. } => {
                 write!(f, "'{name}' is held by '{}'", self.lease().map(Lease::holder).unwrap_or_default())
             }
-            Obstacle::Terminating { .. } => write!(f, "the lease '{name}' is being deleted"),
-            Obstacle::Medik8s { holder } => write!(f, "'{name}' is held by medik8s ('{holder}')"),
+            ClaimObstacle::Terminating { .. } => write!(f, "the lease '{name}' is being deleted"),
+            ClaimObstacle::Medik8s { holder } => write!(f, "'{name}' is held by medik8s ('{holder}')"),
         }
     }
 }
@@ -176,7 +176,7 @@ impl NotTaken {
 
 /// What happens on the way to taking leases, and to giving them up.
 #[derive(Debug)]
-pub enum Step<'a> {
+pub enum TakingStep<'a> {
     /// So many leases are being taken.
     Begun(usize),
     /// One more was taken.
@@ -228,13 +228,13 @@ impl Undone<'_> {
 }
 
 /// Receives what happens on the way.
-pub trait Progress: Send {
+pub trait TakingProgress: Send {
     /// What has just happened.
-    fn step(&mut self, step: Step<'_>);
+    fn step(&mut self, step: TakingStep<'_>);
 }
 
-impl Progress for () {
-    fn step(&mut self, _: Step<'_>) {}
+impl TakingProgress for () {
+    fn step(&mut self, _: TakingStep<'_>) {}
 }
 
 /// The claims on these nodes.
@@ -242,24 +242,24 @@ impl Progress for () {
 /// # Errors
 /// Where medik8s holds one, unless that is waited for.
 pub fn claims(
-    targets: Vec<Target>,
+    targets: Vec<NodeTarget>,
     terms: &Terms,
     seconds: i32,
     wait: Wait,
     writing: &Writing,
-) -> Result<Vec<Known>, Box<Blocked>> {
-    let held = |target: &Target| target.medik8s.clone().filter(|_| !terms.ignore_medik8s);
+) -> Result<Vec<KnownClaim>, Box<Blocked>> {
+    let held = |target: &NodeTarget| target.medik8s.clone().filter(|_| !terms.ignore_medik8s);
     for target in targets.iter().filter(|_| !wait.waits()) {
         if let Some(holder) = held(target) {
             let at = ServerTime(jiff::Timestamp::UNIX_EPOCH);
-            let (name, obstacle) = (target.node.name.clone(), Obstacle::Medik8s { holder });
+            let (name, obstacle) = (target.node.name.clone(), ClaimObstacle::Medik8s { holder });
             return Err(Box::new(Blocked { name, obstacle, lease: None, at }));
         }
     }
-    let claim = |target: Target| {
+    let claim = |target: NodeTarget| {
         let waits = held(&target).is_some();
         let terms = match terms.rule {
-            Rule::Process => terms.adopting(target.lease.as_ref().map(|lease| &*lease.value)),
+            TakingRule::Process => terms.adopting(target.lease.as_ref().map(|lease| &*lease.value)),
             _ => terms.clone(),
         };
         let mut claim = Claim::on_node(target.node, terms, seconds);
@@ -274,7 +274,7 @@ pub fn claims(
 ///
 /// # Errors
 /// If one of the leases cannot be taken now.
-pub fn check_all(cluster: &Cluster, claims: &[Known]) -> Result<(), Box<Blocked>> {
+pub fn check_all(cluster: &Cluster, claims: &[KnownClaim]) -> Result<(), Box<Blocked>> {
     for (claim, lease) in claims {
         if let Some(obstacle) = claim.obstacle(cluster, lease.as_ref()) {
             return Err(Blocked::new(cluster, &claim.at.name, obstacle, lease.clone()));

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::observe::until;
 use crate::{
-    client::{Cluster, PODS, Query, single::Addressed as _, surroundings, watch::Event},
+    client::{Cluster, PODS, Query, single::Addressed as _, surroundings, watch::WatchEvent},
     error::{Error, Result},
     rules::{
         advice::Safe,
@@ -28,7 +28,7 @@ const COLLECTED_WITHIN: Duration = Duration::from_secs(120);
 
 /// Whether the replacements are waited for until they are ready.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Patience {
+pub enum AftermathWait {
     /// Only as long as takes to see them come.
     #[default]
     Short,
@@ -38,7 +38,7 @@ pub enum Patience {
     Forever,
 }
 
-impl Patience {
+impl AftermathWait {
     fn limit(self, otherwise: Duration) -> Option<Duration> {
         match self {
             Self::Short => Some(otherwise),
@@ -49,21 +49,21 @@ impl Patience {
 }
 
 /// Receives what is waited for, where that takes longer.
-pub trait Progress: Send {
+pub trait AftermathProgress: Send {
     /// The end of this pod, or its replacement, is waited for.
     fn waiting(&mut self, pod: &Pod);
     /// It is not waited for any more.
     fn over(&mut self);
 }
 
-impl Progress for () {
+impl AftermathProgress for () {
     fn waiting(&mut self, _: &Pod) {}
     fn over(&mut self) {}
 }
 
 /// What became of a pod.
 #[derive(Clone, Debug, Default)]
-pub struct Fate {
+pub struct PodOutcome {
     /// The object is gone.
     pub gone: bool,
     /// The pod that came in its place.
@@ -76,15 +76,15 @@ pub struct Fate {
 #[derive(Debug)]
 pub struct Aftermath {
     start: Instant,
-    patience: Patience,
+    wait: AftermathWait,
     /// What replaces one of them does not replace another.
     taken: BTreeSet<String>,
 }
 
 impl Aftermath {
     /// From now on.
-    pub fn new(patience: Patience) -> Self {
-        Self { start: Instant::now(), patience, taken: BTreeSet::new() }
+    pub fn new(wait: AftermathWait) -> Self {
+        Self { start: Instant::now(), wait, taken: BTreeSet::new() }
     }
 
     /// Waits for what becomes of one that was deleted so at `began`.
@@ -97,8 +97,8 @@ impl Aftermath {
         judged: &Judged,
         choice: Choice,
         began: ServerTime,
-        progress: &mut dyn Progress,
-    ) -> Result<Fate> {
+        progress: &mut dyn AftermathProgress,
+    ) -> Result<PodOutcome> {
         let pod = &*judged.pod;
         let (expected, limit) = match choice {
             Choice::Force => (judged.is_replaced(), REPLACED_WITHIN),
@@ -113,19 +113,19 @@ impl Aftermath {
             // It does not end before its node is back: its replacement is all there is to see.
             stays: choice == Choice::Safely(Safe::Replace),
             replacement: expected.as_ref().map(|owner| owner.uid.as_str()),
-            ready: self.patience != Patience::Short,
+            ready: self.wait != AftermathWait::Short,
             taken: &self.taken,
             began,
         };
-        let deadline = self.patience.limit(limit).and_then(|limit| self.by(limit));
+        let deadline = self.wait.limit(limit).and_then(|limit| self.by(limit));
         if deadline.is_none_or(|deadline| deadline > Instant::now() + REPLACED_WITHIN) {
             progress.waiting(pod);
         }
         let seen = observe(cluster, pod, &goal, deadline).await;
         progress.over();
-        let fate = Fate { expected, ..seen? };
-        self.taken.extend(fate.replacement.as_ref().map(|new| new.metadata.uid.clone()));
-        Ok(fate)
+        let outcome = PodOutcome { expected, ..seen? };
+        self.taken.extend(outcome.replacement.as_ref().map(|new| new.metadata.uid.clone()));
+        Ok(outcome)
     }
 
     /// Until when one of several is looked at: the time is that of all of them together, but each gets
@@ -175,7 +175,7 @@ impl Goal<'_> {
             && new.metadata.creation_timestamp.is_some_and(|time| self.began.since(time).as_secs() <= 1)
     }
 
-    fn is_reached(&self, seen: &Fate) -> bool {
+    fn is_reached(&self, seen: &PodOutcome) -> bool {
         let replaced = match (self.replacement, &seen.replacement) {
             (None, _) => true,
             (Some(_), None) => false,
@@ -203,19 +203,24 @@ fn query(pod: &Pod, goal: &Goal<'_>) -> Query {
 }
 
 /// Watches until the pod is gone and its replacement is there, or the time is over.
-async fn observe(cluster: &Cluster, pod: &Pod, goal: &Goal<'_>, deadline: Option<Instant>) -> Result<Fate> {
+async fn observe(
+    cluster: &Cluster,
+    pod: &Pod,
+    goal: &Goal<'_>,
+    deadline: Option<Instant>,
+) -> Result<PodOutcome> {
     let uid = &pod.metadata.uid;
-    let mut seen = Fate::default();
+    let mut seen = PodOutcome::default();
     let mut scheduled_by: Option<Instant> = None;
-    let outcome = until(cluster, &query(pod, goal), deadline, |event: Event<Pod>| {
+    let outcome = until(cluster, &query(pod, goal), deadline, |event: WatchEvent<Pod>| {
         match event {
-            Event::Snapshot(pods) => {
+            WatchEvent::Snapshot(pods) => {
                 seen.gone = pods.iter().all(|pod| pod.value.metadata.uid != *uid);
                 let mut pods = pods.iter().map(|pod| &*pod.value);
                 seen.replacement = pods.find(|new| goal.is_replacement(pod, new)).cloned();
             }
-            Event::Gone(old) => seen.gone |= old.value.metadata.uid == *uid,
-            Event::Changed(new) => {
+            WatchEvent::Gone(old) => seen.gone |= old.value.metadata.uid == *uid,
+            WatchEvent::Changed(new) => {
                 let known = seen.replacement.as_ref().map(|known| known.metadata.uid.as_str());
                 if goal.is_replacement(pod, &new.value)
                     && known.is_none_or(|known| known == new.value.metadata.uid)
@@ -223,7 +228,7 @@ async fn observe(cluster: &Cluster, pod: &Pod, goal: &Goal<'_>, deadline: Option
                     seen.replacement = Some((*new.value).clone());
                 }
             }
-            Event::Lost(_) | Event::Failed(_) => {}
+            WatchEvent::Lost(_) | WatchEvent::Failed(_) => {}
         }
         if goal.is_reached(&seen) {
             return ControlFlow::Break(());
@@ -238,7 +243,10 @@ async fn observe(cluster: &Cluster, pod: &Pod, goal: &Goal<'_>, deadline: Option
         // With permission to delete a pod but not to watch it, one look has to do.
         Err(Error::Forbidden { .. }) => {
             let now = cluster.get::<Pod>(PODS, &pod.address()).await?;
-            Ok(Fate { gone: now.is_none_or(|now| now.value.metadata.uid != *uid), ..Fate::default() })
+            Ok(PodOutcome {
+                gone: now.is_none_or(|now| now.value.metadata.uid != *uid),
+                ..PodOutcome::default()
+            })
         }
         outcome => outcome.map(|_| seen),
     }

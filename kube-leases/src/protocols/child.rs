@@ -23,7 +23,7 @@ use tokio::{
 
 use super::{
     Held, Lost,
-    ending::{ALL_ENDED, PATIENCE},
+    ending::{ALL_ENDED, KILL_TIMEOUT},
     keep, leash,
     processes::{adopt_orphans, end_everything},
     terminal,
@@ -43,7 +43,7 @@ const LATENESS: Duration = Duration::from_millis(300);
 
 /// How a command that ran under leases ended.
 #[derive(Debug)]
-pub enum Ended {
+pub enum CommandEnded {
     /// By itself, or by a signal: its code.
     Code(u8),
     /// Of this signal, which came from its terminal: what waits for this process has not received it.
@@ -95,7 +95,7 @@ pub async fn run(
     program: &Program,
     command: &[OsString],
     mut warn: impl FnMut(Warning) + Send,
-) -> Result<Ended> {
+) -> Result<CommandEnded> {
     let valid_since = || held.iter().map(Held::sent).min().unwrap_or_else(BootInstant::now);
     let lateness = LATENESS.min(schedule.spare() / 2);
     let mut signals = signals()?;
@@ -128,7 +128,7 @@ pub async fn run(
                     Lost::Unrenewed { .. } => valid_since() + schedule.kill,
                     Lost::Taken { .. } | Lost::Deleted { .. } => BootInstant::now() + schedule.last_words(),
                 };
-                (overdue, given_up) = (end + lateness, end + PATIENCE + LATENESS * 2);
+                (overdue, given_up) = (end + lateness, end + KILL_TIMEOUT + LATENESS * 2);
                 lost = Some(why);
                 continue;
             }
@@ -143,7 +143,7 @@ pub async fn run(
             }
             Some(number) = signals.recv() => {
                 if let Some(processes) = stubborn.take_if(|_| lost.is_none() && asks_to_end(number)) {
-                    return Ok(Ended::Survived { processes, lost: None });
+                    return Ok(CommandEnded::Survived { processes, lost: None });
                 }
                 guard.order(Order::Signal(number));
                 if asks_to_end(number) {
@@ -158,14 +158,16 @@ pub async fn run(
             Some(Report::Watching(number)) => {
                 let _ = guard.process.set(Pid::from_raw(number));
             }
-            Some(Report::TooLate) => return Ok(Ended::TooLate(why())),
+            Some(Report::TooLate) => return Ok(CommandEnded::TooLate(why())),
             Some(Report::Background) => warn(Warning::WithoutTerminal),
             Some(Report::Started(number)) => group = Some(Pid::from_raw(number)),
-            Some(Report::NotStarted(code, why)) => return Ok(Ended::NotStarted(code, why)),
-            Some(Report::Ended(code)) if lost.is_none() => return Ok(Ended::Code(code)),
-            Some(Report::Interrupted(number)) if lost.is_none() => return Ok(Ended::Interrupted(number)),
+            Some(Report::NotStarted(code, why)) => return Ok(CommandEnded::NotStarted(code, why)),
+            Some(Report::Ended(code)) if lost.is_none() => return Ok(CommandEnded::Code(code)),
+            Some(Report::Interrupted(number)) if lost.is_none() => {
+                return Ok(CommandEnded::Interrupted(number));
+            }
             Some(Report::Ended(_) | Report::Interrupted(_) | Report::Expired) => {
-                return Ok(Ended::Lost(why()));
+                return Ok(CommandEnded::Lost(why()));
             }
             Some(Report::Surviving(processes)) => {
                 warn(Warning::Surviving(processes.clone()));
@@ -178,7 +180,7 @@ pub async fn run(
                 }
             }
             Some(Report::Survived(processes)) => {
-                return Ok(Ended::Survived { processes, lost: Some(why()) });
+                return Ok(CommandEnded::Survived { processes, lost: Some(why()) });
             }
             // The watchdog itself was killed: nothing would end the command in time.
             None => {
@@ -189,15 +191,15 @@ pub async fn run(
     }
 }
 
-fn end_without_watchdog(group: Option<Pid>, why: Loss) -> Ended {
+fn end_without_watchdog(group: Option<Pid>, why: Loss) -> CommandEnded {
     if let Some(group) = group {
         terminal::take_back(group);
     }
     // Where everything can be found by descent, the group is not needed: the leash may have reaped its
     // first process, and the number be another's.
     match end_everything(group.filter(|_| !cfg!(target_os = "linux"))) {
-        Some(processes) => Ended::Survived { processes, lost: Some(why) },
-        None => Ended::Lost(why),
+        Some(processes) => CommandEnded::Survived { processes, lost: Some(why) },
+        None => CommandEnded::Lost(why),
     }
 }
 

@@ -12,8 +12,9 @@ use jiff::Timestamp;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{
+    CONFLICT_ATTEMPTS,
     held::Held,
-    log::{Log, Version, Write, version},
+    log::{Log, LoggedWrite, ObjectVersion, version},
 };
 use crate::{
     client::{
@@ -27,13 +28,11 @@ use crate::{
         deadline::Schedule,
         holder::{Who, is_reserved},
         lease::{Lease, Metadata},
-        maintenance::{self, Record, Standing},
-        taking::{Obstacle, Rule, Terms},
+        maintenance::{self, MaintenanceStanding, Record},
+        taking::{ClaimObstacle, TakingRule, Terms},
     },
 };
 
-/// After so many conflicts in a row, or failures without an answer, a write is given up.
-pub(super) const ATTEMPTS: usize = 10;
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
 /// A lease that is wanted: its holder, and for how long.
 #[derive(Clone, Debug)]
@@ -61,9 +60,9 @@ pub struct Claim {
 #[derive(Clone, Debug)]
 pub enum Took {
     /// It is ours, and stood so before.
-    Yes(Held, Standing),
+    Yes(Held, MaintenanceStanding),
     /// It cannot be taken now.
-    No(Obstacle, Option<Object<Lease>>),
+    No(ClaimObstacle, Option<Object<Lease>>),
 }
 
 /// When the lease was first seen as it is now.
@@ -77,7 +76,7 @@ impl Seen {
         Self { lease, since: BootInstant::now() }
     }
 
-    fn version(&self) -> Option<Version> {
+    fn version(&self) -> Option<ObjectVersion> {
         self.lease().map(version)
     }
 
@@ -136,11 +135,11 @@ impl Claim {
     }
 
     /// Renews under this claim's terms what was left as it was, and how it stood before. An outage is
-    /// waited for, as long as the caller has patience.
+    /// waited for, until the caller gives up.
     ///
     /// # Errors
     /// If it cannot be taken any more.
-    pub async fn take_left(&self, cluster: &Cluster, left: &Held) -> Result<(Held, Standing)> {
+    pub async fn take_left(&self, cluster: &Cluster, left: &Held) -> Result<(Held, MaintenanceStanding)> {
         let claim = Self { log: left.log(), ..self.clone() };
         match persistently(None, || claim.take_anew(cluster)).await? {
             Took::Yes(held, before) => Ok((held, before)),
@@ -149,7 +148,7 @@ impl Claim {
     }
 
     /// Goes on holding under this claim's terms what was gathered for it, `owner` being the node as it is
-    /// now. An outage is waited for, as long as the caller has patience.
+    /// now. An outage is waited for, until the caller gives up.
     ///
     /// # Errors
     /// If it is not ours any more.
@@ -178,7 +177,7 @@ impl Claim {
 
     async fn take_seen(&self, cluster: &Cluster, seen: &mut Seen, node: Option<&Metadata>) -> Result<Took> {
         let mut last = None;
-        for _ in 0..ATTEMPTS {
+        for _ in 0..CONFLICT_ATTEMPTS {
             // Our own count begins no later than the one that others will read: before the time that is
             // written is looked at, for this process may be stopped in between.
             let sent = BootInstant::now();
@@ -214,7 +213,7 @@ impl Claim {
                     }
                 },
             };
-            self.log.push(Write {
+            self.log.push(LoggedWrite {
                 record: record.clone(),
                 over: seen.version(),
                 sent,
@@ -223,7 +222,7 @@ impl Claim {
                 node: node.cloned(),
                 open: true,
             });
-            let adopted = undo.acquired().filter(|_| self.terms.rule == Rule::Process);
+            let adopted = undo.acquired().filter(|_| self.terms.rule == TakingRule::Process);
             let written = self.write(cluster, seen.lease(), node, &record, adopted).await;
             match written {
                 Ok(lease) => {
@@ -261,23 +260,26 @@ impl Claim {
         Err(match last {
             Some(error) if error.is_unclear() => error,
             _ => Error::LostRace {
-                message: format!("gave up taking '{}' after {ATTEMPTS} write conflicts", self.at.name),
+                message: format!(
+                    "gave up taking '{}' after {CONFLICT_ATTEMPTS} write conflicts",
+                    self.at.name
+                ),
             },
         })
     }
 
     /// Whether so much of a write's time has passed that it would be renewed by now.
-    fn is_due(&self, write: &Write) -> bool {
+    fn is_due(&self, write: &LoggedWrite) -> bool {
         let duration = Duration::from_secs(u64::try_from(self.seconds).unwrap_or(1));
         (write.sent + Schedule::new(duration).renew).has_passed()
     }
 
     /// Why the lease, as it was read, cannot be taken now; `None` if it can.
-    pub fn obstacle(&self, cluster: &Cluster, lease: Option<&Object<Lease>>) -> Option<Obstacle> {
+    pub fn obstacle(&self, cluster: &Cluster, lease: Option<&Object<Lease>>) -> Option<ClaimObstacle> {
         self.judge(cluster, &Seen::new(lease.cloned())).err()
     }
 
-    pub(super) fn judge(&self, cluster: &Cluster, seen: &Seen) -> Result<Standing, Obstacle> {
+    pub(super) fn judge(&self, cluster: &Cluster, seen: &Seen) -> Result<MaintenanceStanding, ClaimObstacle> {
         let observed = seen.observed_expiry().is_some_and(BootInstant::has_passed);
         self.terms.judge(seen.lease(), observed, cluster.server_time())
     }
@@ -302,7 +304,7 @@ impl Claim {
         // An administrator's lease goes with the node alone: otherwise a user with permission to write a free lease
         // could have the garbage collector delete it. A lease that still belongs to a deleted node of
         // the same name would be deleted from under its holder. Else the owner stays: some clusters
-        // let only those change it who may delete the lease. There one that has no owner has to do without.
+        // require permission to delete the lease to change it. There, a lease without an owner stays without.
         let metadata = &lease.metadata;
         let needed =
             |node: &&Metadata| is_reserved(&record.holder) || metadata.belongs_to_predecessor_of(node);
@@ -339,12 +341,12 @@ impl Claim {
     ) -> Result<Took> {
         let (mut held, mut now) = (held, now);
         if self.node.is_none() || self.writing.dry_run {
-            return Ok(Took::Yes(held, Standing::Free));
+            return Ok(Took::Yes(held, MaintenanceStanding::Free));
         }
-        for _ in 0..ATTEMPTS {
+        for _ in 0..CONFLICT_ATTEMPTS {
             let Some(node) = &now else { return Err(deleted(&self.at.name)) };
             if !held.lease().value.metadata.belongs_to_predecessor_of(node) {
-                return Ok(Took::Yes(held, Standing::Free));
+                return Ok(Took::Yes(held, MaintenanceStanding::Free));
             }
             let owned = persistently(deadline, || held.belong_to(cluster, node, &self.writing));
             match owned.await {
@@ -364,7 +366,10 @@ impl Claim {
             };
         }
         Err(Error::LostRace {
-            message: format!("gave up on '{}' after its node was recreated {ATTEMPTS} times", self.at.name),
+            message: format!(
+                "gave up on '{}' after its node was recreated {CONFLICT_ATTEMPTS} times",
+                self.at.name
+            ),
         })
     }
 
@@ -378,7 +383,7 @@ impl Claim {
         let (node, medik8s) = tokio::try_join!(cluster.node(&node.name), medik8s)
             .map_err(|error| if error.is_not_found() { deleted(&node.name) } else { error })?;
         if let Some(holder) = medik8s {
-            return Ok(Took::No(Obstacle::Medik8s { holder }, seen.lease.clone()));
+            return Ok(Took::No(ClaimObstacle::Medik8s { holder }, seen.lease.clone()));
         }
         self.take_seen(cluster, seen, Some(&node)).await
     }

@@ -3,13 +3,13 @@
 use crate::{
     client::{
         Cluster, PODS,
-        single::{Address, Addressed as _, Deletion},
+        single::{Address, Addressed as _, DeleteRequest},
         surroundings::refresh,
     },
     error::Error,
     rules::{
         advice::Safe,
-        deletion::{Change, Choice, Judged},
+        deletion::{Choice, Judged, PodChange},
         pod::Pod,
         surroundings::Surroundings,
     },
@@ -19,7 +19,7 @@ use crate::{
 #[derive(Debug)]
 pub enum NotDeleted {
     /// What it was judged by has changed.
-    Changed(Change),
+    Changed(PodChange),
     /// The pod itself has changed.
     PodChanged(Error),
     /// It was gone already.
@@ -52,7 +52,7 @@ impl NotDeleted {
 
 /// Whether something is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Write {
+pub enum DeleteMode {
     /// It is.
     Yes,
     /// The server only says whether it would be.
@@ -71,21 +71,21 @@ pub async fn delete(
     judged: &Judged,
     choice: Choice,
     around: &mut Surroundings,
-    write: Write,
+    write: DeleteMode,
 ) -> Result<(), NotDeleted> {
     let way = match choice {
         Choice::Force => None,
         Choice::Safely(Safe::Await) => return Ok(()),
         Choice::Safely(way) => Some(way),
     };
-    if write == Write::ClientDryRun {
+    if write == DeleteMode::ClientDryRun {
         return Ok(());
     }
     refresh(cluster, &judged.pod, around).await?;
     if let Some(change) = judged.change(way, around, cluster.server_time()) {
         return Err(NotDeleted::Changed(change));
     }
-    let dry_run = write == Write::ServerDryRun;
+    let dry_run = write == DeleteMode::ServerDryRun;
     match way {
         None => delete_as_read(cluster, &judged.pod, Some(0), dry_run).await,
         Some(Safe::Evict) => cluster.evict(&judged.pod, dry_run).await.map_err(|error| match error {
@@ -104,7 +104,7 @@ async fn delete_as_read(
     dry_run: bool,
 ) -> Result<(), NotDeleted> {
     let at = pod.address();
-    let how = Deletion {
+    let how = DeleteRequest {
         uid: &pod.metadata.uid,
         resource_version: &pod.metadata.resource_version,
         grace_seconds,

@@ -9,7 +9,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How long a process may take to be gone after SIGKILL. What lives longer cannot be ended from here:
 /// it runs as another user, or hangs in the kernel.
-pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// By when the watchdog has ended everything, or given up, after the plugin is gone; with some time to
 /// spare.
@@ -20,11 +20,11 @@ pub(super) const ALL_ENDED: Duration = Duration::from_millis(3500);
 pub(super) struct Ending {
     terminate: BootInstant,
     kill: BootInstant,
-    stage: Stage,
+    stage: EndingStage,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum EndingStage {
     Valid,
     /// SIGTERM was due.
     Terminated,
@@ -46,7 +46,7 @@ pub(super) enum Due {
 
 impl Ending {
     pub(super) fn new(terminate: BootInstant, kill: BootInstant) -> Self {
-        Self { terminate, kill, stage: Stage::Valid }
+        Self { terminate, kill, stage: EndingStage::Valid }
     }
 
     /// The lease is known to be held until later. A command that was asked to end is not asked to go on.
@@ -65,23 +65,23 @@ impl Ending {
     }
 
     pub(super) fn has_begun(&self) -> bool {
-        self.stage != Stage::Valid
+        self.stage != EndingStage::Valid
     }
 
     pub(super) fn due(&mut self, now: BootInstant) -> Due {
         match self.stage {
             // From the first SIGKILL, not from its time: the machine may have slept over it.
-            Stage::Killed(since) if since + PATIENCE <= now => Due::GiveUp,
-            Stage::Killed(_) => Due::Kill,
+            EndingStage::Killed(since) if since + KILL_TIMEOUT <= now => Due::GiveUp,
+            EndingStage::Killed(_) => Due::Kill,
             _ if self.kill <= now => {
-                self.stage = Stage::Killed(now);
+                self.stage = EndingStage::Killed(now);
                 Due::Kill
             }
-            Stage::Valid if self.terminate <= now => {
-                self.stage = Stage::Terminated;
+            EndingStage::Valid if self.terminate <= now => {
+                self.stage = EndingStage::Terminated;
                 Due::Terminate
             }
-            Stage::Valid | Stage::Terminated => Due::Nothing,
+            EndingStage::Valid | EndingStage::Terminated => Due::Nothing,
         }
     }
 }

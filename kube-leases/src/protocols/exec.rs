@@ -28,9 +28,9 @@ use crate::{program::Program, signals};
 pub(crate) const SUBCOMMAND: &str = "__exec";
 
 /// Why the command could not be run: the shell's code for that, and the reason.
-pub(super) type Failure = (u8, String);
+pub(super) type ExecFailure = (u8, String);
 
-pub(super) fn failure(error: &io::Error) -> Failure {
+pub(super) fn failure(error: &io::Error) -> ExecFailure {
     (if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }, error.to_string())
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Started {
 impl Started {
     /// Why the process ended without having become the command, if it did: to be asked when it has
     /// ended.
-    pub(super) fn failure(mut self) -> Option<Failure> {
+    pub(super) fn failure(mut self) -> Option<ExecFailure> {
         let mut text = String::new();
         self.failure.read_to_string(&mut text).ok()?;
         let (code, why) = text.split_once(' ')?;

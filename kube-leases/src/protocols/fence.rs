@@ -5,21 +5,21 @@ use std::{collections::BTreeSet, ops::ControlFlow, time::Duration};
 use tokio::time::Instant;
 
 use super::{
-    Held, Known, Lost, NotTaken, Released, Selection, Step, Wait, check_all, claims, keep_while,
-    observe::until, release_all, take_all, targets,
+    CONFLICT_ATTEMPTS, Held, KnownClaim, Lost, NotTaken, Released, Selection, TakingStep, Wait, check_all,
+    claims, keep_while, observe::until, release_all, take_all, targets,
 };
 use crate::{
     client::{
         Cluster, LEASES, NODES, PODS, Query,
         pods::NewEvent,
         single::{Address, Writing},
-        watch::Event,
+        watch::WatchEvent,
     },
     error::{Error, ObjectKind, Result},
     interrupts::Interrupts,
     rules::{
         deadline::Schedule,
-        fencing::{Change, NodeView, is_deleted},
+        fencing::{NodeChange, NodeView, is_deleted},
         lease::Lease,
         node::{HEARTBEATS, Node, Taint},
         pod::Pod,
@@ -29,12 +29,10 @@ use crate::{
 
 /// How long others wait if this process dies on the way; it is renewed meanwhile.
 const DURATION: Duration = Duration::from_secs(60);
-/// How often a node that others write at the same time is read and written.
-const ATTEMPTS: usize = 10;
 
 /// What is to be done to a node.
 #[derive(Clone, Debug)]
-pub struct Request<'a> {
+pub struct FenceRequest<'a> {
     /// As it was shown.
     pub shown: &'a NodeView,
     /// To take its taint off.
@@ -57,9 +55,9 @@ pub enum NotFenced {
     /// It was recreated since it was shown.
     Recreated,
     /// It changed since it was shown: to this.
-    Changed(Change, Box<NodeView>),
+    Changed(NodeChange, Box<NodeView>),
     /// Every write met another's, that many times.
-    Conflicts(usize),
+    Conflicts(u32),
     /// It was done, and so many pods are still there.
     NotEmpty(usize),
     /// Something failed.
@@ -73,9 +71,9 @@ impl From<Error> for NotFenced {
 }
 
 /// Receives what happens on the way.
-pub trait Progress: Send {
+pub trait FenceProgress: Send {
     /// The maintenance lease is being taken.
-    fn taking(&mut self, step: Step<'_>);
+    fn taking(&mut self, step: TakingStep<'_>);
     /// The taint was written to the node as it was read here. Returns the Event to leave about that: a word,
     /// and a message.
     fn written(&mut self, node: &NodeView) -> (&'static str, String);
@@ -123,7 +121,7 @@ fn on_node(name: &str) -> Query {
 ///
 /// # Errors
 /// What is in the way.
-pub async fn claim(cluster: &Cluster, name: &str, terms: &Terms) -> Result<Vec<Known>, NotTaken> {
+pub async fn claim(cluster: &Cluster, name: &str, terms: &Terms) -> Result<Vec<KnownClaim>, NotTaken> {
     let which = Selection { names: vec![name.to_owned()], ..Selection::default() };
     let targets = targets(cluster, &which).await?;
     let seconds = i32::try_from(DURATION.as_secs()).unwrap_or(i32::MAX);
@@ -139,10 +137,10 @@ pub async fn claim(cluster: &Cluster, name: &str, terms: &Terms) -> Result<Vec<K
 /// Why it was not done, or why what was to follow is not known.
 pub async fn fence(
     cluster: &Cluster,
-    request: &Request<'_>,
-    claims: &[Known],
+    request: &FenceRequest<'_>,
+    claims: &[KnownClaim],
     interrupts: &Interrupts,
-    progress: &mut dyn Progress,
+    progress: &mut dyn FenceProgress,
 ) -> Result<(), NotFenced> {
     if request.writing.dry_run {
         return under(cluster, request, &[], interrupts, progress).await;
@@ -156,10 +154,10 @@ pub async fn fence(
 }
 
 /// Passes on the steps of taking the lease.
-struct Steps<'a>(&'a mut dyn Progress);
+struct Steps<'a>(&'a mut dyn FenceProgress);
 
-impl super::Progress for Steps<'_> {
-    fn step(&mut self, step: Step<'_>) {
+impl super::TakingProgress for Steps<'_> {
+    fn step(&mut self, step: TakingStep<'_>) {
         self.0.taking(step);
     }
 }
@@ -167,10 +165,10 @@ impl super::Progress for Steps<'_> {
 /// Acts while what is held is kept.
 async fn under(
     cluster: &Cluster,
-    request: &Request<'_>,
+    request: &FenceRequest<'_>,
     held: &[Held],
     interrupts: &Interrupts,
-    progress: &mut dyn Progress,
+    progress: &mut dyn FenceProgress,
 ) -> Result<(), NotFenced> {
     tokio::select! {
         biased;
@@ -181,7 +179,11 @@ async fn under(
     }
 }
 
-async fn act(cluster: &Cluster, request: &Request<'_>, progress: &mut dyn Progress) -> Result<(), NotFenced> {
+async fn act(
+    cluster: &Cluster,
+    request: &FenceRequest<'_>,
+    progress: &mut dyn FenceProgress,
+) -> Result<(), NotFenced> {
     let seen = set_or_take_off(cluster, request).await?;
     let (reason, message) = progress.written(&seen);
     if request.writing.dry_run {
@@ -210,10 +212,10 @@ async fn act(cluster: &Cluster, request: &Request<'_>, progress: &mut dyn Progre
 
 /// Sets or takes off the taint, and returns what was read for that. The node controller and others write the
 /// node too: on a conflict (409) it is read and decided on again.
-async fn set_or_take_off(cluster: &Cluster, request: &Request<'_>) -> Result<NodeView, NotFenced> {
+async fn set_or_take_off(cluster: &Cluster, request: &FenceRequest<'_>) -> Result<NodeView, NotFenced> {
     let shown = request.shown;
     let mut sent: Option<(NodeView, Vec<Taint>)> = None;
-    for _ in 0..ATTEMPTS {
+    for _ in 0..CONFLICT_ATTEMPTS {
         let now = look(cluster, &shown.node.metadata.name).await?;
         if shown.node.metadata.uid != now.node.metadata.uid {
             return Err(NotFenced::Recreated);
@@ -234,7 +236,7 @@ async fn set_or_take_off(cluster: &Cluster, request: &Request<'_>) -> Result<Nod
             Err(error) => return Err(error.into()),
         }
     }
-    Err(NotFenced::Conflicts(ATTEMPTS))
+    Err(NotFenced::Conflicts(CONFLICT_ATTEMPTS))
 }
 
 /// Watches the pods of the node until they are gone. Pod GC sets those that are `going` to Failed before it
@@ -244,18 +246,18 @@ async fn emptied(
     name: &str,
     going: &BTreeSet<String>,
     deadline: Option<Instant>,
-    progress: &mut dyn Progress,
+    progress: &mut dyn FenceProgress,
 ) -> Result<(), NotFenced> {
     let mut left = BTreeSet::new();
-    let is_empty = until(cluster, &on_node(name), deadline, |event: Event<Pod>| {
+    let is_empty = until(cluster, &on_node(name), deadline, |event: WatchEvent<Pod>| {
         match event {
-            Event::Snapshot(pods) => {
+            WatchEvent::Snapshot(pods) => {
                 let there = pods.iter().map(|pod| &*pod.value);
                 let there = there.filter(|pod| is_deleted(pod) || going.contains(&pod.metadata.uid));
                 left = there.map(|pod| pod.metadata.uid.clone()).collect();
             }
-            Event::Gone(pod) => drop(left.remove(&pod.value.metadata.uid)),
-            Event::Changed(_) | Event::Lost(_) | Event::Failed(_) => {}
+            WatchEvent::Gone(pod) => drop(left.remove(&pod.value.metadata.uid)),
+            WatchEvent::Changed(_) | WatchEvent::Lost(_) | WatchEvent::Failed(_) => {}
         }
         if left.is_empty() {
             return ControlFlow::Break(());

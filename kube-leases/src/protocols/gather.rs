@@ -15,12 +15,13 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{
     acquire::{
-        Blocked, Known, NotTaken, Progress, Step, Taken, Undone, Wait, check_all, process_suffix, take_by,
+        Blocked, KnownClaim, NotTaken, TakenLease, TakingProgress, TakingStep, Undone, Wait, check_all,
+        process_suffix, take_by,
     },
     claim::{Claim, Took, persistently},
     concurrent::for_each,
     held::Held,
-    keeper::keep_patiently,
+    keeper::keep_until_taken,
     settle::{LostAgain, OUTAGE, ask_medik8s, gathers, rename_all, renew_old, settle, settle_owners},
     undo::{UNDO, undo},
     wait::wait_for,
@@ -29,7 +30,7 @@ use crate::{
     client::{Cluster, Object, Refusal},
     error::{Error, Result},
     interrupts::Interrupts,
-    rules::{deadline::Schedule, lease::Lease, taking::Obstacle},
+    rules::{deadline::Schedule, lease::Lease, taking::ClaimObstacle},
 };
 
 /// The seconds for which a command that waits for more holds what it has; it is renewed meanwhile.
@@ -41,7 +42,7 @@ const REFUSED: Duration = Duration::from_millis(500);
 /// Takes all of the leases or none. Those taken are released again if one cannot be taken, or on an
 /// interrupt.
 ///
-/// The first by name is taken before the others, so that of several who want the same nodes one
+/// The first by name is taken before the others, so that of several processes that want the same nodes one
 /// gets them all. Until a command has all of several it holds what it has under a name of its own, see
 /// [`Claim::gathering`].
 ///
@@ -49,18 +50,18 @@ const REFUSED: Duration = Duration::from_millis(500);
 /// Why they were not taken.
 pub async fn take_all(
     cluster: &Cluster,
-    claims: &[Known],
+    claims: &[KnownClaim],
     wait: Wait,
     interrupts: &Interrupts,
-    progress: &mut dyn Progress,
-) -> Result<Vec<Taken>, NotTaken> {
+    progress: &mut dyn TakingProgress,
+) -> Result<Vec<TakenLease>, NotTaken> {
     if wait.waits() {
         return wait_for_all(cluster, claims, wait, interrupts, progress).await;
     }
     check_all(cluster, claims).map_err(NotTaken::Blocked)?;
     let own = gathering(claims);
-    let mut taken: Vec<Taken> = Vec::new();
-    progress.step(Step::Begun(claims.len()));
+    let mut taken: Vec<TakenLease> = Vec::new();
+    progress.step(TakingStep::Begun(claims.len()));
     let stop = AtomicBool::new(false);
     let outcome = {
         let taking = take_each(cluster, claims, &own, &stop, &mut taken, progress);
@@ -79,7 +80,7 @@ pub async fn take_all(
             outcome = &mut taking => outcome,
         }
     };
-    progress.step(Step::Over);
+    progress.step(TakingStep::Over);
     taken.sort_by(|(a, _), (b, _)| a.at.name.cmp(&b.at.name));
     let outcome = match outcome {
         Ok(()) => tokio::select! {
@@ -100,13 +101,13 @@ pub async fn take_all(
 /// or a `stop`.
 async fn take_each<'a>(
     cluster: &Cluster,
-    claims: &'a [Known],
+    claims: &'a [KnownClaim],
     own: &'a [Claim],
     stop: &AtomicBool,
-    taken: &mut Vec<Taken>,
-    progress: &mut dyn Progress,
+    taken: &mut Vec<TakenLease>,
+    progress: &mut dyn TakingProgress,
 ) -> Result<(), NotTaken> {
-    let take = |(claim, (_, lease)): (&'a Claim, &'a Known)| async move {
+    let take = |(claim, (_, lease)): (&'a Claim, &'a KnownClaim)| async move {
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
@@ -117,10 +118,10 @@ async fn take_each<'a>(
             }
         }
     };
-    let mut took = |one: Option<Taken>| {
+    let mut took = |one: Option<TakenLease>| {
         if let Some(one) = one {
             taken.push(one);
-            progress.step(Step::Taken);
+            progress.step(TakingStep::Taken);
         }
     };
     let mut all = own.iter().zip(claims);
@@ -146,9 +147,9 @@ async fn take_each<'a>(
 /// under a name of its own, and not for long. No other process of the same holder takes them for its own
 /// too, which would leave them held when this one gives up; and if it is killed they expire soon.
 /// What its holder has already counts as taken, and is left as it is until then.
-fn gathering(claims: &[Known]) -> Vec<Claim> {
+fn gathering(claims: &[KnownClaim]) -> Vec<Claim> {
     let (gathers, suffix) = (gathers(claims), process_suffix());
-    let own = |(claim, _): &Known| {
+    let own = |(claim, _): &KnownClaim| {
         let seconds = if claim.terms.who.is_admin() { GATHERED } else { claim.seconds.clamp(3, GATHERED) };
         if gathers { claim.gathering(&suffix, seconds) } else { claim.clone() }
     };
@@ -161,14 +162,14 @@ fn gathering(claims: &[Known]) -> Vec<Claim> {
 /// for again without those that come after it: no two commands can then wait for each other.
 async fn wait_for_all(
     cluster: &Cluster,
-    claims: &[Known],
+    claims: &[KnownClaim],
     wait: Wait,
     interrupts: &Interrupts,
-    progress: &mut dyn Progress,
-) -> Result<Vec<Taken>, NotTaken> {
-    // One's own lease is not waited for: it may be a colleague's who shares the user and host.
+    progress: &mut dyn TakingProgress,
+) -> Result<Vec<TakenLease>, NotTaken> {
+    // One's own lease is not waited for: it may be held by a colleague with the same user and host.
     for (claim, lease) in claims {
-        if let Some(obstacle @ Obstacle::OtherReason { .. }) = claim.obstacle(cluster, lease.as_ref()) {
+        if let Some(obstacle @ ClaimObstacle::OtherReason { .. }) = claim.obstacle(cluster, lease.as_ref()) {
             return Err(NotTaken::Blocked(Blocked::new(cluster, &claim.at.name, obstacle, lease.clone())));
         }
     }
@@ -190,7 +191,7 @@ async fn wait_for_all(
             outcome = &mut taking => outcome,
         }
     };
-    progress.step(Step::Over);
+    progress.step(TakingStep::Over);
     if outcome.is_err() {
         undo(cluster, &own, interrupts, progress).await;
     }
@@ -204,13 +205,13 @@ async fn wait_for_all(
 
 async fn gather(
     cluster: &Cluster,
-    claims: &[Known],
+    claims: &[KnownClaim],
     own: &[Claim],
     deadline: Option<Instant>,
-    progress: &mut dyn Progress,
-) -> Result<Vec<Taken>, NotTaken> {
-    progress.step(Step::Begun(claims.len()));
-    let mut taken: Vec<Taken> = Vec::new();
+    progress: &mut dyn TakingProgress,
+) -> Result<Vec<TakenLease>, NotTaken> {
+    progress.step(TakingStep::Begun(claims.len()));
+    let mut taken: Vec<TakenLease> = Vec::new();
     let mut holds_one = false;
     // What was read at the start may be long ago after the first.
     let mut known =
@@ -225,7 +226,7 @@ async fn gather(
                 let took = take_or_wait(cluster, claim, known.take(), holds_one, deadline, progress).await?;
                 taken.push(took);
                 holds_one = true;
-                progress.step(Step::Taken);
+                progress.step(TakingStep::Taken);
                 return Ok(None);
             }
             // A moment at least is left to an outage, whatever the limit.
@@ -242,7 +243,7 @@ async fn gather(
             let schedule = Schedule::new(Duration::from_secs(u64::try_from(seconds).unwrap_or(1)));
             tokio::select! {
                 outcome = work => outcome?,
-                lost = keep_patiently(cluster, &held, schedule) => {
+                lost = keep_until_taken(cluster, &held, schedule) => {
                     let n = own.iter().position(|claim| claim.at.name == lost.name()).unwrap_or(0);
                     Some((n, Error::LostRace { message: lost.to_string() }.into()))
                 }
@@ -258,12 +259,12 @@ async fn gather(
             lost => lost,
         };
         let Some((n, why)) = lost else { return Ok(taken) };
-        progress.step(Step::Again { why: &why, from: &own[n].at.name });
+        progress.step(TakingStep::Again { why: &why, from: &own[n].at.name });
         // The one that was under way may have been written too.
         for claim in own.iter().take(taken.len() + 1).skip(n) {
             let withdrawn = persistently(deadline, || claim.withdraw(cluster));
             let released = take_by(&claim.at.name, deadline, withdrawn).await?;
-            progress.step(Step::GivenUp(&Undone { claim, released: Ok(released) }));
+            progress.step(TakingStep::GivenUp(&Undone { claim, released: Ok(released) }));
         }
         taken.truncate(n);
     }
@@ -277,8 +278,8 @@ async fn take_or_wait(
     known: Option<&Option<Object<Lease>>>,
     holds_one: bool,
     deadline: Option<Instant>,
-    progress: &mut dyn Progress,
-) -> Result<Taken, NotTaken> {
+    progress: &mut dyn TakingProgress,
+) -> Result<TakenLease, NotTaken> {
     let mut refusal = Refusal::default();
     let first = async {
         match known {

@@ -9,8 +9,9 @@ use k8s_openapi::api::coordination::v1::LeaseSpec;
 use tokio::time::sleep;
 
 use super::{
-    claim::{ATTEMPTS, PAUSE, persistently},
-    log::{Log, Write, is_terminating, lock, version},
+    CONFLICT_ATTEMPTS,
+    claim::{PAUSE, persistently},
+    log::{Log, LoggedWrite, is_terminating, lock, version},
 };
 use crate::{
     client::{
@@ -29,9 +30,9 @@ use crate::{
     },
 };
 
-/// How long a release is tried in an outage: not as long as its callers have patience, so that the reason
+/// How long a release is tried in an outage: less than its callers wait, so that the reason
 /// can be shown.
-const PATIENCE: Duration = Duration::from_secs(8);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// What a release did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +132,7 @@ impl Held {
         let record = self.record(spec, seconds, now);
         if let Some(earlier) = earlier {
             let over = Some(version(&lease.value));
-            log.push(Write { record: record.clone(), over, sent, open: true, ..earlier });
+            log.push(LoggedWrite { record: record.clone(), over, sent, open: true, ..earlier });
         }
         record
     }
@@ -162,7 +163,8 @@ impl Held {
     pub(super) fn found_renewed(&self, lease: Object<Lease>) -> bool {
         let last = self.log.as_ref().and_then(|log| log.last_in(&lease.value));
         // Others go by the duration that is written there, which may have been changed since.
-        let lasts = |write: &Write| lease.value.spec.lease_duration_seconds >= Some(write.record.seconds);
+        let lasts =
+            |write: &LoggedWrite| lease.value.spec.lease_duration_seconds >= Some(write.record.seconds);
         let Some(write) = last.filter(|write| write.sent > self.sent() && lasts(write)) else {
             self.seen(lease);
             return false;
@@ -192,11 +194,11 @@ impl Held {
         let mut unanswered: Vec<(LeaseSpec, Released)> = Vec::new();
         let mut last: Option<Error> = None;
         let mut refusal = Refusal::default();
-        let patience = BootInstant::now() + PATIENCE;
+        let release_until = BootInstant::now() + RELEASE_TIMEOUT;
         let mut conflicts = 0;
         // A conflict is an answer, however late: what made it may be ours.
         let is_outage = |last: &Option<Error>| last.as_ref().is_some_and(|error| !error.is_conflict());
-        while conflicts < ATTEMPTS && !(is_outage(&last) && patience.has_passed()) {
+        while conflicts < CONFLICT_ATTEMPTS && !(is_outage(&last) && release_until.has_passed()) {
             // A release of ours without an answer, done after all, is what we wanted.
             if let Some(done) = done_by(&unanswered, &lease.value) {
                 return Ok(done);
@@ -252,18 +254,18 @@ impl Held {
     /// After so many attempts, of which the last failed like this.
     fn given_up(&self, doing: &str, last: Option<Error>) -> Error {
         last.filter(|error| !error.is_conflict()).unwrap_or_else(|| Error::LostRace {
-            message: format!("gave up {doing} '{}' after {ATTEMPTS} write conflicts", self.at.name),
+            message: format!("gave up {doing} '{}' after {CONFLICT_ATTEMPTS} write conflicts", self.at.name),
         })
     }
 
-    /// The lease as it is now; an outage is waited for, as long as the caller has patience.
+    /// The lease as it is now; an outage is waited for, until the caller gives up.
     async fn read_again(&self, cluster: &Cluster) -> Result<Option<Object<Lease>>> {
         persistently(None, || cluster.lease(&self.at)).await
     }
 
     /// Renews the lease once. If another process of the same holder has renewed it meanwhile, it is held
-    /// for as long as that one wrote, be it shorter. An outage is waited for, as long as the caller has
-    /// patience.
+    /// for as long as that one wrote, be it shorter. An outage is waited for, until the caller
+    /// gives up.
     ///
     /// # Errors
     /// If it is not ours any more.
@@ -272,7 +274,7 @@ impl Held {
         let mut failure = None;
         let mut refusal = Refusal::default();
         let mut conflicts = 0;
-        while conflicts < ATTEMPTS {
+        while conflicts < CONFLICT_ATTEMPTS {
             if self.is_shared() {
                 return self.look(cluster).await;
             }
@@ -329,7 +331,7 @@ impl Held {
     }
 
     /// Goes on holding what was gathered under the terms that it was gathered for. An outage is waited
-    /// for, as long as the caller has patience.
+    /// for, until the caller gives up.
     ///
     /// # Errors
     /// If it is not ours any more.
@@ -349,7 +351,7 @@ impl Held {
             };
             let record = terms.gathered(&lease.value, seconds, cluster.server_time());
             let over = Some(version(&lease.value));
-            log.push(Write { record: record.clone(), over, sent, open: true, ..earlier });
+            log.push(LoggedWrite { record: record.clone(), over, sent, open: true, ..earlier });
             let notes = Notes { reason: lease.value.reason(), ..Notes::default() };
             let renamed =
                 |lease, sent| Self::taken(self.at.clone(), terms.who.clone(), lease, sent, log.clone());

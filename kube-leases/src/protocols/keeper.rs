@@ -13,19 +13,19 @@ use super::Held;
 use crate::{
     client::{
         Cluster, LEASES, Object, Query,
-        watch::{Event, Follow, Watch},
+        watch::{Follow, Watch, WatchEvent},
     },
     clock::BootInstant,
     rules::{deadline::Schedule, lease::Lease, maintenance::is_same_term},
 };
 
-/// After a failure, the next attempt.
+/// Backoff after a failure.
 const PAUSE: Duration = Duration::from_millis(500);
-/// After a watch that could not begin, the next; and after one that was not allowed, later and later.
-const AGAIN: Duration = Duration::from_secs(2);
-const NOT_ALLOWED: Duration = Duration::from_secs(60);
-/// Between two answers to what another client keeps writing.
-const BREATH: Duration = Duration::from_millis(50);
+/// Retry of a watch that could not begin; without permission to watch, up to the longer of these.
+const WATCH_RETRY: Duration = Duration::from_secs(2);
+const FORBIDDEN_WATCH_RETRY: Duration = Duration::from_secs(60);
+/// Backoff after a conflict (409), or a write of another client that is set right.
+const CONFLICT_BACKOFF: Duration = Duration::from_millis(50);
 /// The server sends a bookmark each minute: a longer silence is a dead connection.
 const QUIET: Duration = Duration::from_secs(90);
 
@@ -91,7 +91,7 @@ pub async fn keep(
 /// As [`keep`], for leases that nothing runs under: what could not be renewed in time is lost only when
 /// another takes it; and what another process of the same holder has renewed is held for as long as that one
 /// wrote.
-pub async fn keep_patiently(cluster: &Cluster, held: &[Held], schedule: Schedule) -> Lost {
+pub async fn keep_until_taken(cluster: &Cluster, held: &[Held], schedule: Schedule) -> Lost {
     keep_all(cluster, held, schedule, true, |_| ()).await
 }
 
@@ -99,7 +99,7 @@ async fn keep_all(
     cluster: &Cluster,
     held: &[Held],
     schedule: Schedule,
-    patient: bool,
+    until_taken: bool,
     valid: impl Fn(BootInstant) + Sync,
 ) -> Lost {
     let renewed = || {
@@ -110,19 +110,18 @@ async fn keep_all(
     if held.is_empty() {
         return std::future::pending().await;
     }
-    let disturbed: Vec<Notify> = held.iter().map(|_| Notify::new()).collect();
-    let keepers = held
-        .iter()
-        .zip(&disturbed)
-        .map(|(held, disturbed)| Box::pin(keep_one(cluster, held, schedule, patient, disturbed, &renewed)));
+    let renew_now: Vec<Notify> = held.iter().map(|_| Notify::new()).collect();
+    let keepers = held.iter().zip(&renew_now).map(|(held, renew_now)| {
+        Box::pin(keep_one(cluster, held, schedule, until_taken, renew_now, &renewed))
+    });
     tokio::select! {
         (lost, ..) = select_all(keepers) => lost,
-        lost = watch(cluster, held, &disturbed) => lost,
+        lost = watch(cluster, held, &renew_now) => lost,
     }
 }
 
-/// What became of a lease of ours, by a fresh look; `None` while it is ours.
-fn fate(held: &Held, now: Option<&Object<Lease>>) -> Option<Lost> {
+/// How a lease of ours was lost, by a fresh look; `None` while it is ours.
+fn loss(held: &Held, now: Option<&Object<Lease>>) -> Option<Lost> {
     let name = held.at.name.clone();
     match now {
         None => Some(Lost::Deleted { name }),
@@ -136,44 +135,44 @@ fn fate(held: &Held, now: Option<&Object<Lease>>) -> Option<Lost> {
 /// Watches the leases, so that one that is taken, deleted or shortened is known at once and not only
 /// when it is to be renewed. Without permission to
 /// watch, a loss is noticed at the next renewal.
-async fn watch(cluster: &Cluster, held: &[Held], disturbed: &[Notify]) -> Lost {
+async fn watch(cluster: &Cluster, held: &[Held], renew_now: &[Notify]) -> Lost {
     let Some(first) = held.first() else { return std::future::pending().await };
     let mut query = Query::new(LEASES).namespace(&first.at.namespace);
     if held.len() == 1 {
         query = query.select(None, Some(&format!("metadata.name={}", first.at.name)));
     }
-    let how = Follow::quiet(QUIET).again_after(AGAIN, NOT_ALLOWED);
+    let how = Follow::quiet(QUIET).retry_after(WATCH_RETRY, FORBIDDEN_WATCH_RETRY);
     let mut watch = Watch::<_, Lease>::of(cluster, (), query, how);
     loop {
         let ((), event) = watch.next().await;
-        let gone = matches!(event, Event::Gone(_));
+        let gone = matches!(event, WatchEvent::Gone(_));
         let leases = match event {
-            Event::Snapshot(leases) => {
+            WatchEvent::Snapshot(leases) => {
                 // One that is missing was deleted while there was no watch: a renewal shows it.
-                for (held, disturbed) in held.iter().zip(disturbed) {
+                for (held, renew_now) in held.iter().zip(renew_now) {
                     if leases.iter().all(|lease| lease.value.metadata.name != held.at.name) {
-                        disturbed.notify_one();
+                        renew_now.notify_one();
                     }
                 }
                 leases
             }
-            Event::Changed(lease) | Event::Gone(lease) => vec![lease],
-            Event::Lost(_) | Event::Failed(_) => continue,
+            WatchEvent::Changed(lease) | WatchEvent::Gone(lease) => vec![lease],
+            WatchEvent::Lost(_) | WatchEvent::Failed(_) => continue,
         };
         for lease in leases {
-            let ours = held.iter().zip(disturbed).find(|(held, _)| held.at.name == lease.value.metadata.name);
-            let Some((held, disturbed)) = ours else { continue };
+            let ours = held.iter().zip(renew_now).find(|(held, _)| held.at.name == lease.value.metadata.name);
+            let Some((held, renew_now)) = ours else { continue };
             let known = held.lease();
             // An event of before our own last write tells nothing.
             if !is_newer(&lease.value, &known.value) {
                 continue;
             }
-            if let Some(lost) = fate(held, (!gone).then_some(&lease)) {
+            if let Some(lost) = loss(held, (!gone).then_some(&lease)) {
                 return lost;
             }
             if lease.value.expires() < known.value.expires() {
                 // Others go by what is written there: set it right.
-                disturbed.notify_one();
+                renew_now.notify_one();
             }
         }
     }
@@ -189,26 +188,26 @@ async fn keep_one(
     cluster: &Cluster,
     held: &Held,
     schedule: Schedule,
-    patient: bool,
-    disturbed: &Notify,
+    until_taken: bool,
+    renew_now: &Notify,
     renewed: &(impl Fn() + Sync),
 ) -> Lost {
     let name = held.at.name.clone();
     // Several attempts have to fit between the renewal's time and the end: one that hangs is not
     // waited for.
-    let patience = schedule.terminate.saturating_sub(schedule.renew) / 3;
+    let request_timeout = schedule.terminate.saturating_sub(schedule.renew) / 3;
     loop {
         tokio::select! {
             () = sleep((held.sent() + schedule.renew).remaining()) => {}
-            () = disturbed.notified() => sleep(BREATH).await,
+            () = renew_now.notified() => sleep(CONFLICT_BACKOFF).await,
         }
         let mut why = "no time was left".to_owned();
         loop {
             let left = (held.sent() + schedule.terminate).remaining();
-            if left.is_zero() && !patient {
+            if left.is_zero() && !until_taken {
                 return Lost::Unrenewed { name, why };
             }
-            let limit = if patient { patience } else { left.min(patience) };
+            let limit = if until_taken { request_timeout } else { left.min(request_timeout) };
             let now = BootInstant::now();
             let lease = held.lease();
             let record = held.renewal(schedule.seconds(), cluster.server_time(), now);
@@ -223,7 +222,7 @@ async fn keep_one(
                 Ok(Err(error)) if error.is_conflict() => {
                     match timeout(limit, cluster.lease(&held.at)).await {
                         Ok(Ok(now)) => {
-                            if let Some(lost) = fate(held, now.as_ref()) {
+                            if let Some(lost) = loss(held, now.as_ref()) {
                                 return lost;
                             }
                             // Ours still: our own renewal without an answer, a renewal by another process
@@ -233,10 +232,10 @@ async fn keep_one(
                                 break;
                             }
                             // It is held for as long as that process wrote.
-                            if patient && held.is_shared() {
+                            if until_taken && held.is_shared() {
                                 return std::future::pending().await;
                             }
-                            sleep(BREATH.min(patience / 4)).await;
+                            sleep(CONFLICT_BACKOFF.min(request_timeout / 4)).await;
                             continue;
                         }
                         Ok(Err(error)) => why = error.to_string(),
@@ -246,7 +245,7 @@ async fn keep_one(
                 Ok(Err(error)) => why = error.to_string(),
                 Err(_) => why = no_answer(),
             }
-            sleep(PAUSE.min(patience / 2)).await;
+            sleep(PAUSE.min(request_timeout / 2)).await;
         }
     }
 }

@@ -77,8 +77,8 @@ pub(crate) fn run(program: &Program, args: impl Iterator<Item = OsString>) -> Ex
         Err(error) => {
             let (code, why) = exec::failure(&error);
             let report = Report::NotStarted(code, format!("cannot start its watchdog: {why}"));
-            let told = inherited(reports, true).and_then(|mut to| to.write_all(report.line().as_bytes()));
-            return if told.is_ok() { ExitCode::SUCCESS } else { refused };
+            let written = inherited(reports, true).and_then(|mut to| to.write_all(report.line().as_bytes()));
+            return if written.is_ok() { ExitCode::SUCCESS } else { refused };
         }
     };
     let _ = begin.send(watchdog.id());

@@ -11,27 +11,27 @@ use crate::{
     clock::BootInstant,
     rules::{
         lease::{Lease, Metadata},
-        maintenance::{Record, Standing, adopted},
+        maintenance::{MaintenanceStanding, Record, adopted},
         taking::Undo,
     },
 };
 
 /// Which version of an object: its uid and resource version.
-pub(super) type Version = (String, String);
+pub(super) type ObjectVersion = (String, String);
 
-pub(super) fn version(lease: &Lease) -> Version {
+pub(super) fn version(lease: &Lease) -> ObjectVersion {
     (lease.metadata.uid.clone(), lease.metadata.resource_version.clone())
 }
 
 /// A write that takes or renews a lease.
 #[derive(Clone, Debug)]
-pub(super) struct Write {
+pub(super) struct LoggedWrite {
     pub record: Record,
     /// The version that it carries; `None` for a create.
-    pub over: Option<Version>,
+    pub over: Option<ObjectVersion>,
     pub sent: BootInstant,
     /// How the lease stood before this claim took it, and what takes it back.
-    pub before: Standing,
+    pub before: MaintenanceStanding,
     pub undo: Undo,
     /// The node that a create made the owner of the lease.
     pub node: Option<Metadata>,
@@ -45,14 +45,14 @@ pub(super) struct Log(Arc<Mutex<Writes>>);
 
 #[derive(Debug, Default)]
 struct Writes {
-    writes: Vec<Write>,
+    writes: Vec<LoggedWrite>,
     /// Another process of the same holder renewed the lease in the same term: it is no longer ours
     /// alone to release, and is held for as long as that one wrote.
     shared: bool,
 }
 
 impl Log {
-    pub fn push(&self, write: Write) {
+    pub fn push(&self, write: LoggedWrite) {
         lock(&self.0).writes.push(write);
     }
 
@@ -85,12 +85,12 @@ impl Log {
     }
 
     /// The write of ours that a lease shows as its last.
-    pub fn last_in(&self, lease: &Lease) -> Option<Write> {
+    pub fn last_in(&self, lease: &Lease) -> Option<LoggedWrite> {
         lock(&self.0).writes.iter().find(|write| write.record.is_in(&lease.spec)).cloned()
     }
 
     /// A write that would still be done if it arrived now.
-    pub fn open_over(&self, now: Option<&Version>) -> Option<Write> {
+    pub fn open_over(&self, now: Option<&ObjectVersion>) -> Option<LoggedWrite> {
         lock(&self.0).writes.iter().find(|write| write.open && write.over.as_ref() == now).cloned()
     }
 
@@ -109,11 +109,11 @@ impl Log {
 
     /// Whether a lease is released to supersede a write that may still arrive over this version of it. What
     /// another process of the same holder wrote is left as it is.
-    pub fn frees(&self, open: &Write, lease: &Lease) -> bool {
+    pub fn frees(&self, open: &LoggedWrite, lease: &Lease) -> bool {
         open.undo == Undo::Release && self.left_to(lease) == Released::NotOurs
     }
 
-    pub fn newest(&self) -> Option<Write> {
+    pub fn newest(&self) -> Option<LoggedWrite> {
         lock(&self.0).writes.last().cloned()
     }
 
@@ -172,12 +172,12 @@ mod tests {
         lease
     }
 
-    fn write(renewed: i64, over: Option<&str>) -> Write {
-        Write {
+    fn write(renewed: i64, over: Option<&str>) -> LoggedWrite {
+        LoggedWrite {
             record: record(renewed),
             over: over.map(|over| ("u".into(), over.into())),
             sent: BootInstant::now(),
-            before: Standing::Free,
+            before: MaintenanceStanding::Free,
             undo: Undo::Release,
             node: None,
             open: true,

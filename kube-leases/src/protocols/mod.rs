@@ -43,19 +43,24 @@ pub(crate) mod watchdog;
 mod withdraw;
 
 pub use acquire::{
-    Blocked, Known, NotTaken, Progress, Step, Taken, Undone, Wait, check_all, claims, process_suffix,
+    Blocked, KnownClaim, NotTaken, TakenLease, TakingProgress, TakingStep, Undone, Wait, check_all, claims,
+    process_suffix,
 };
 pub use claim::{Claim, Took, persistently, within};
 pub use gather::take_all;
 pub use held::{Held, Released};
 pub use keeper::{Lost, keep};
 pub use renew::renew_all;
-pub use target::{Selection, Target, targets};
+pub use target::{NodeTarget, Selection, targets};
 pub use under::keep_while;
 #[cfg(unix)]
 pub use under::{Ran, run};
 pub use undo::{release_all, release_found};
 pub use wait::{Waiting, acquire_observed};
+
+/// A write is given up after so many conflicts (409) in a row, or failures without an answer: each time the object
+/// is read and decided on again, which is over in milliseconds unless a controller writes it in a loop.
+const CONFLICT_ATTEMPTS: u32 = 10;
 
 #[cfg(test)]
 mod tests {
@@ -81,15 +86,15 @@ mod tests {
     #[expect(dead_code)]
     fn what_takes_time_is_send(
         cluster: &Cluster,
-        claims: &[Known],
+        claims: &[KnownClaim],
         held: &[Held],
         interrupts: &Interrupts,
-        progress: &mut dyn Progress,
+        progress: &mut dyn TakingProgress,
         (judged, around): (&deletion::Judged, &mut Surroundings),
-        (request, fencing): (&fence::Request<'_>, &mut dyn fence::Progress),
+        (request, fencing): (&fence::FenceRequest<'_>, &mut dyn fence::FenceProgress),
     ) {
-        is_send(delete::delete(cluster, judged, deletion::Choice::Force, around, delete::Write::Yes));
-        let mut aftermath = aftermath::Aftermath::new(aftermath::Patience::Forever);
+        is_send(delete::delete(cluster, judged, deletion::Choice::Force, around, delete::DeleteMode::Yes));
+        let mut aftermath = aftermath::Aftermath::new(aftermath::AftermathWait::Forever);
         let began = cluster.server_time();
         is_send(aftermath.of(cluster, judged, deletion::Choice::Force, began, &mut ()));
         is_send(aftermath::still_there(cluster, &judged.pod));
@@ -122,9 +127,9 @@ mod tests {
         cluster: &Cluster,
         (resource, at): (Resource, &Address),
         (candidates, plans): (&[&Candidate], &[Plan]),
-        (setting, targets): (&elections::priority::Request, Vec<elections::priority::Target>),
-        (clearing, defect): (&elections::clear::Request, elections::repair::Defect),
-        (wanted, progress): (&elections::leadership::Wanted<'_>, &mut dyn elections::Progress),
+        (setting, targets): (&elections::priority::PriorityRequest, Vec<elections::priority::PriorityTarget>),
+        (clearing, defect): (&elections::clear::ClearRequest, elections::repair::Defect),
+        (wanted, progress): (&elections::leadership::Wanted<'_>, &mut dyn elections::ElectionProgress),
         interrupts: &Interrupts,
     ) {
         use elections::{clear, handover, leadership, priority, prune, repair};

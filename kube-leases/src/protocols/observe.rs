@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::{
     client::{
         Cluster, Query, Readable,
-        watch::{Event, Follow, Watch},
+        watch::{Follow, Watch, WatchEvent},
     },
     error::Result,
 };
@@ -21,7 +21,7 @@ pub(super) async fn until<T: Readable>(
     cluster: &Cluster,
     query: &Query,
     mut deadline: Option<Instant>,
-    mut saw: impl FnMut(Event<T>) -> ControlFlow<(), Option<Instant>> + Send,
+    mut saw: impl FnMut(WatchEvent<T>) -> ControlFlow<(), Option<Instant>> + Send,
 ) -> Result<bool> {
     let mut watch = Watch::of(cluster, (), query.clone(), Follow::quiet(DEAD).going_on());
     loop {
@@ -33,8 +33,8 @@ pub(super) async fn until<T: Readable>(
             None => watch.next().await,
         };
         match event {
-            Event::Lost(_) => {}
-            Event::Failed(error) => return Err(error),
+            WatchEvent::Lost(_) => {}
+            WatchEvent::Failed(error) => return Err(error),
             event => match saw(event) {
                 ControlFlow::Break(()) => return Ok(true),
                 ControlFlow::Continue(nearer) => deadline = deadline.into_iter().chain(nearer).min(),

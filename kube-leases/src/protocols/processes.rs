@@ -16,7 +16,7 @@ use rustix::{
     process::{WaitOptions, WaitStatus, wait},
 };
 
-use super::ending::PATIENCE;
+use super::ending::KILL_TIMEOUT;
 use crate::clock::BootInstant;
 
 /// Between two looks at what was killed.
@@ -135,7 +135,7 @@ pub(super) fn signal_all(group: Option<Pid>, signal: Signal) {
         let _ = killpg(group, signal);
     }
     let processes = processes();
-    // No process is signalled twice: many a program takes a second SIGTERM for impatience. Zombies are told
+    // No process is signalled twice: many a program takes a second SIGTERM for a demand to exit at once. Zombies are told
     // too: one may be the dead first thread of a process whose other threads live.
     for process in descendants(Pid::this(), &processes) {
         if Some(process.group) != group {
@@ -161,7 +161,7 @@ pub(super) fn names() -> String {
 }
 
 /// What there is to know of a child.
-pub(super) enum Waited {
+pub(super) enum ChildState {
     /// It has ended, or was stopped.
     Changed(Pid, WaitStatus),
     /// Nothing has changed.
@@ -171,14 +171,14 @@ pub(super) enum Waited {
 }
 
 /// Waits for any child. (By rustix: nix's reaps a child that died of a real-time signal, and fails.)
-pub(super) fn wait_for_child(options: WaitOptions) -> Waited {
+pub(super) fn wait_for_child(options: WaitOptions) -> ChildState {
     loop {
         match wait(options) {
             Ok(Some((child, status))) => {
-                return Waited::Changed(Pid::from_raw(child.as_raw_nonzero().get()), status);
+                return ChildState::Changed(Pid::from_raw(child.as_raw_nonzero().get()), status);
             }
-            Ok(None) => return Waited::Nothing,
-            Err(Errno::CHILD) => return Waited::Alone,
+            Ok(None) => return ChildState::Nothing,
+            Err(Errno::CHILD) => return ChildState::Alone,
             Err(_) => thread::sleep(GLANCE),
         }
     }
@@ -187,14 +187,14 @@ pub(super) fn wait_for_child(options: WaitOptions) -> Waited {
 /// Kills everything that descends from this process, and the process group where it is known, until
 /// nothing is left: some of it may be starting more. Otherwise the names of what cannot be ended.
 pub(super) fn end_everything(mut group: Option<Pid>) -> Option<String> {
-    let limit = BootInstant::now() + PATIENCE;
+    let limit = BootInstant::now() + KILL_TIMEOUT;
     loop {
         signal_all(group, Signal::SIGKILL);
         loop {
             match wait_for_child(WaitOptions::NOHANG) {
-                Waited::Changed(ended, _) => group = group.filter(|group| ended != *group),
-                Waited::Nothing => break,
-                Waited::Alone => return None,
+                ChildState::Changed(ended, _) => group = group.filter(|group| ended != *group),
+                ChildState::Nothing => break,
+                ChildState::Alone => return None,
             }
         }
         if limit.has_passed() {

@@ -7,7 +7,7 @@ use futures::StreamExt as _;
 use tokio::time::Instant;
 
 use super::{
-    acquire::{Blocked, Known, NotTaken, Progress},
+    acquire::{Blocked, KnownClaim, NotTaken, TakingProgress},
     claim::{Claim, Took},
     concurrent::for_each,
     settle::{OUTAGE, settle_owners},
@@ -17,19 +17,19 @@ use crate::{
     client::{Cluster, Object},
     error::Result,
     interrupts::Interrupts,
-    rules::{lease::Lease, maintenance::Standing},
+    rules::{lease::Lease, maintenance::MaintenanceStanding},
 };
 
 /// Renews the leases. How each stood before, or why it was not renewed, by name; what is missing was
 /// interrupted. What failed is undone.
 pub async fn renew_all<'a>(
     cluster: &Cluster,
-    claims: &'a [Known],
+    claims: &'a [KnownClaim],
     interrupts: &Interrupts,
-    progress: &mut dyn Progress,
-) -> BTreeMap<String, Result<Standing, NotTaken>> {
+    progress: &mut dyn TakingProgress,
+) -> BTreeMap<String, Result<MaintenanceStanding, NotTaken>> {
     let mut outcomes = BTreeMap::new();
-    let renew = |(claim, lease): &'a Known| async move {
+    let renew = |(claim, lease): &'a KnownClaim| async move {
         (claim.at.name.clone(), renew(cluster, claim, lease.clone()).await)
     };
     let mut renewing = for_each(claims.iter(), renew);
@@ -45,13 +45,17 @@ pub async fn renew_all<'a>(
     }
     drop(renewing);
     // A write that failed, or was interrupted, may still arrive.
-    let failed = |(claim, _): &&Known| !matches!(outcomes.get(&claim.at.name), Some(Ok(_)));
+    let failed = |(claim, _): &&KnownClaim| !matches!(outcomes.get(&claim.at.name), Some(Ok(_)));
     let failed: Vec<Claim> = claims.iter().filter(failed).map(|(claim, _)| claim.clone()).collect();
     undo(cluster, &failed, interrupts, progress).await;
     outcomes
 }
 
-async fn renew(cluster: &Cluster, claim: &Claim, lease: Option<Object<Lease>>) -> Result<Standing, NotTaken> {
+async fn renew(
+    cluster: &Cluster,
+    claim: &Claim,
+    lease: Option<Object<Lease>>,
+) -> Result<MaintenanceStanding, NotTaken> {
     match claim.take(cluster, lease).await? {
         Took::Yes(held, before) => {
             let deadline = Some(Instant::now() + OUTAGE);

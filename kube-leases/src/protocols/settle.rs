@@ -7,7 +7,7 @@ use futures::StreamExt as _;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    acquire::{Blocked, Known, NotTaken, Taken},
+    acquire::{Blocked, KnownClaim, NotTaken, TakenLease},
     claim::{Claim, Took, deleted, persistently, within},
     concurrent::for_each,
     held::Held,
@@ -20,7 +20,7 @@ use crate::{
     rules::{
         deadline::Schedule,
         lease::Metadata,
-        taking::{Obstacle, Rule},
+        taking::{ClaimObstacle, TakingRule},
     },
 };
 
@@ -37,9 +37,9 @@ pub(super) type LostAgain = (usize, NotTaken);
 /// nodes are still those that were looked at.
 pub(super) async fn settle(
     cluster: &Cluster,
-    claims: &[Known],
+    claims: &[KnownClaim],
     own: &[Claim],
-    taken: &mut [Taken],
+    taken: &mut [TakenLease],
 ) -> Result<(), NotTaken> {
     let deadline = Some(Instant::now() + OUTAGE);
     let mut lost = settle_owners(cluster, own, taken, deadline).await?;
@@ -52,17 +52,17 @@ pub(super) async fn settle(
 }
 
 /// Whether a command holds what it has of these under a name of its own until it has all of them.
-pub(super) fn gathers(claims: &[Known]) -> bool {
+pub(super) fn gathers(claims: &[KnownClaim]) -> bool {
     claims.len() > 1
-        && claims.iter().all(|(claim, _)| claim.terms.rule == Rule::Command && !claim.writing.dry_run)
+        && claims.iter().all(|(claim, _)| claim.terms.rule == TakingRule::Command && !claim.writing.dry_run)
 }
 
 /// Gives all that was gathered the names that it was gathered for. If one was lost, all have to be
 /// waited for again.
 pub(super) async fn rename_all<'a>(
     cluster: &Cluster,
-    claims: &'a [Known],
-    taken: &mut [Taken],
+    claims: &'a [KnownClaim],
+    taken: &mut [TakenLease],
     deadline: Option<Instant>,
 ) -> Result<Option<LostAgain>, NotTaken> {
     let deadline = deadline.map(|deadline| deadline.max(Instant::now() + for_all(claims.len())));
@@ -79,10 +79,10 @@ pub(super) async fn rename_all<'a>(
         }
         // Else the owner stays, which was looked at a moment ago.
         let nodes = if is_admin { nodes_of(cluster, claims, deadline).await? } else { Vec::new() };
-        let gathered: Vec<(&Claim, Taken)> =
+        let gathered: Vec<(&Claim, TakenLease)> =
             claims.iter().zip(&*taken).map(|((claim, _), taken)| (claim, taken.clone())).collect();
         let nodes = &nodes;
-        let rename = |(n, (claim, (held, before))): (usize, (&'a Claim, Taken))| async move {
+        let rename = |(n, (claim, (held, before))): (usize, (&'a Claim, TakenLease))| async move {
             if held.is_left() {
                 return (n, claim.take_left(cluster, &held).await);
             }
@@ -129,7 +129,11 @@ pub(super) async fn rename_all<'a>(
 ///
 /// # Errors
 /// If one of those claimed does not exist any more.
-async fn nodes_of(cluster: &Cluster, claims: &[Known], deadline: Option<Instant>) -> Result<Vec<Metadata>> {
+async fn nodes_of(
+    cluster: &Cluster,
+    claims: &[KnownClaim],
+    deadline: Option<Instant>,
+) -> Result<Vec<Metadata>> {
     let names: Vec<&str> = claims.iter().map(|(claim, _)| claim.at.name.as_str()).collect();
     let nodes = persistently(deadline, || nodes_named(cluster, &names)).await?;
     let exists = |claim: &Claim| nodes.iter().any(|node| node.name == claim.at.name);
@@ -158,7 +162,7 @@ pub(super) async fn ask_medik8s<'a>(
         if let Some(holder) = holder?
             && first.as_ref().is_none_or(|(before, _)| n < *before)
         {
-            let obstacle = Obstacle::Medik8s { holder };
+            let obstacle = ClaimObstacle::Medik8s { holder };
             first = Some((n, NotTaken::Blocked(Blocked::new(cluster, &own[n].at.name, obstacle, None))));
         }
     }
@@ -169,12 +173,12 @@ pub(super) async fn ask_medik8s<'a>(
 pub(super) async fn renew_old<'a>(
     cluster: &Cluster,
     own: &'a [Claim],
-    taken: &'a [Taken],
+    taken: &'a [TakenLease],
     deadline: Option<Instant>,
 ) -> Result<()> {
-    let due = |(claim, (held, _)): &(&Claim, &Taken)| {
+    let due = |(claim, (held, _)): &(&Claim, &TakenLease)| {
         // A process renews by itself, if it has the time.
-        let fresh = if claim.terms.rule == Rule::Command {
+        let fresh = if claim.terms.rule == TakingRule::Command {
             FRESH
         } else {
             Schedule::new(Duration::from_secs(u64::try_from(claim.seconds).unwrap_or(1))).renew
@@ -182,10 +186,10 @@ pub(super) async fn renew_old<'a>(
         let is_due = held.is_shared() || (held.sent() + fresh).has_passed();
         !claim.writing.dry_run && is_due
     };
-    let renew = |(claim, (held, _)): (&'a Claim, &'a Taken)| async move {
+    let renew = |(claim, (held, _)): (&'a Claim, &'a TakenLease)| async move {
         let renewal = async {
             // A command's has no end, but may have been released meanwhile.
-            if held.who.is_admin() && claim.terms.rule == Rule::Command {
+            if held.who.is_admin() && claim.terms.rule == TakingRule::Command {
                 held.look(cluster).await
             } else {
                 held.renew(cluster, claim.seconds).await
@@ -209,7 +213,7 @@ pub(super) async fn renew_old<'a>(
 pub(super) async fn settle_owners(
     cluster: &Cluster,
     own: &[Claim],
-    taken: &mut [Taken],
+    taken: &mut [TakenLease],
     deadline: Option<Instant>,
 ) -> Result<Option<LostAgain>> {
     // What was left as it was is looked at when it is taken.

@@ -13,9 +13,9 @@ use crate::{
     },
 };
 
-/// A node, its maintenance lease, and who holds it for medik8s.
+/// A node, its maintenance lease, and the holder of medik8s' lease.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct NodeTarget {
     /// The node.
     pub node: Metadata,
     /// Its maintenance lease, if there is one.
@@ -42,7 +42,7 @@ const FEW: usize = 16;
 ///
 /// # Errors
 /// If one of those named does not exist, or none has the labels.
-pub async fn targets(cluster: &Cluster, which: &Selection) -> Result<Vec<Target>> {
+pub async fn targets(cluster: &Cluster, which: &Selection) -> Result<Vec<NodeTarget>> {
     let mut names = which.names.clone();
     names.sort();
     names.dedup();
@@ -68,15 +68,15 @@ pub async fn targets(cluster: &Cluster, which: &Selection) -> Result<Vec<Target>
 }
 
 /// Those of a few nodes that exist.
-async fn read(cluster: &Cluster, names: &[String], deleted_too: bool) -> Result<Vec<Target>> {
+async fn read(cluster: &Cluster, names: &[String], deleted_too: bool) -> Result<Vec<NodeTarget>> {
     let read = |name| read_one(cluster, name, deleted_too);
-    let targets: Vec<Option<Target>> =
+    let targets: Vec<Option<NodeTarget>> =
         for_each_in_order(names.iter().map(String::as_str), read).try_collect().await?;
     Ok(targets.into_iter().flatten().collect())
 }
 
 /// Those of the selection, or of many names, that exist, out of a list of all.
-async fn list(cluster: &Cluster, which: &Selection, names: &[String]) -> Result<Vec<Target>> {
+async fn list(cluster: &Cluster, which: &Selection, names: &[String]) -> Result<Vec<NodeTarget>> {
     let (leases, medik8s) = (leases(), medik8s_leases());
     let (nodes, leases, medik8s) = tokio::try_join!(
         cluster.nodes(which.labels.as_deref()),
@@ -88,10 +88,10 @@ async fn list(cluster: &Cluster, which: &Selection, names: &[String]) -> Result<
         cluster.medik8s_was_read(nodes.iter());
     }
     let now = cluster.server_time();
-    let mut targets: Vec<Target> = nodes
+    let mut targets: Vec<NodeTarget> = nodes
         .into_iter()
         .filter(|node| names.is_empty() || names.contains(&node.name))
-        .map(|node| Target::of(node, &leases.items, &medik8s.items, now))
+        .map(|node| NodeTarget::of(node, &leases.items, &medik8s.items, now))
         .collect();
     if which.deleted_too && which.labels.is_none() {
         let is_missing = |name: &str| targets.iter().all(|target| target.node.name != name);
@@ -100,7 +100,7 @@ async fn list(cluster: &Cluster, which: &Selection, names: &[String]) -> Result<
             .iter()
             .map(|lease| &lease.value.metadata.name)
             .filter(|name| is_missing(name) && (names.is_empty() || names.contains(name)))
-            .map(|name| Target::of(deleted_node(name), &leases.items, &medik8s.items, now))
+            .map(|name| NodeTarget::of(deleted_node(name), &leases.items, &medik8s.items, now))
             .collect();
         targets.extend(left);
     }
@@ -109,12 +109,12 @@ async fn list(cluster: &Cluster, which: &Selection, names: &[String]) -> Result<
 }
 
 /// A node; `None` if it does not exist, and has left no lease that counts.
-async fn read_one(cluster: &Cluster, name: &str, deleted_too: bool) -> Result<Option<Target>> {
+async fn read_one(cluster: &Cluster, name: &str, deleted_too: bool) -> Result<Option<NodeTarget>> {
     let at = Address::new(maintenance::NAMESPACE, name);
     let node = async { existing(cluster.node(name).await) };
     let (node, lease, medik8s) = tokio::try_join!(node, cluster.lease(&at), cluster.medik8s_holder(name))?;
     let node = node.or_else(|| (deleted_too && lease.is_some()).then(|| deleted_node(name)));
-    Ok(node.map(|node| Target { node, lease, medik8s }))
+    Ok(node.map(|node| NodeTarget { node, lease, medik8s }))
 }
 
 fn existing(node: Result<Metadata>) -> Result<Option<Metadata>> {
@@ -134,7 +134,7 @@ pub(super) async fn nodes_named(cluster: &Cluster, names: &[&str]) -> Result<Vec
     Ok(nodes.into_iter().flatten().collect())
 }
 
-impl Target {
+impl NodeTarget {
     /// A node with what of these leases is about it.
     pub fn of(node: Metadata, leases: &[Object<Lease>], medik8s: &[Object<Lease>], now: ServerTime) -> Self {
         let find = |leases: &[Object<Lease>], name: &str| {

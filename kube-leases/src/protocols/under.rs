@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 #[cfg(unix)]
 use super::{
-    child::{self, Ended, Warning},
+    child::{self, CommandEnded, Warning},
     held::Released,
     undo::release_all,
 };
@@ -48,7 +48,7 @@ pub async fn keep_while<T>(
 #[derive(Debug)]
 pub struct Ran {
     /// How it ended, or why it was not run.
-    pub ended: Result<Ended>,
+    pub ended: Result<CommandEnded>,
     /// What became of each lease, or why that is not known. `None` where they are not to be released:
     /// something that the command started could not be ended.
     pub released: Option<Result<Vec<Result<Released>>>>,
@@ -77,10 +77,10 @@ pub async fn run(
         Err(interruption) => Err(interruption),
     };
     interrupts.forget();
-    if let Ok(Ended::Survived { .. }) = ended {
+    if let Ok(CommandEnded::Survived { .. }) = ended {
         return Ran { ended, released: None };
     }
-    let used = !matches!(ended, Ok(Ended::NotStarted(..)) | Err(Error::Interrupted));
+    let used = !matches!(ended, Ok(CommandEnded::NotStarted(..)) | Err(Error::Interrupted));
     let released = release_all(cluster, held, used, interrupts).await;
     Ran { ended, released: Some(released) }
 }

@@ -6,7 +6,7 @@ use futures::{FutureExt as _, StreamExt as _, future::join_all};
 use tokio::time::{Instant, timeout};
 
 use super::{
-    acquire::{Progress, Step, Undone},
+    acquire::{TakingProgress, TakingStep, Undone},
     claim::{Claim, within},
     concurrent::{for_each, for_each_in_order},
     held::{Held, Released},
@@ -32,7 +32,12 @@ pub(super) fn for_all(count: usize) -> Duration {
 }
 
 /// Releases, or puts back, what these claims have written last. An interrupt leaves the rest.
-pub async fn undo(cluster: &Cluster, claims: &[Claim], interrupts: &Interrupts, progress: &mut dyn Progress) {
+pub async fn undo(
+    cluster: &Cluster,
+    claims: &[Claim],
+    interrupts: &Interrupts,
+    progress: &mut dyn TakingProgress,
+) {
     if claims.is_empty() {
         return;
     }
@@ -45,13 +50,13 @@ pub async fn undo(cluster: &Cluster, claims: &[Claim], interrupts: &Interrupts, 
     let mut undone = tokio::select! {
         undone = undone => undone,
         _ = interrupts.next() => {
-            progress.step(Step::UndoInterrupted(claims));
+            progress.step(TakingStep::UndoInterrupted(claims));
             return;
         }
     };
     let place = |undone: &Undone<'_>| claims.iter().position(|claim| std::ptr::eq(claim, undone.claim));
     undone.sort_by_key(place);
-    progress.step(Step::Undone(&undone));
+    progress.step(TakingStep::Undone(&undone));
 }
 
 /// Releases the leases, or where they were not used, puts them back as they were. An interrupt leaves it a
@@ -89,11 +94,11 @@ pub async fn release_found(
     cluster: &Cluster,
     found: &[Held],
     writing: &Writing,
-    mut told: impl FnMut(&Held, Result<Released>) + Send,
+    mut report: impl FnMut(&Held, Result<Released>) + Send,
 ) {
     let release = |held| async move { (held, within(RELEASE, Held::release(held, cluster, writing)).await) };
     let mut outcomes = for_each_in_order(found.iter(), release);
     while let Some((held, outcome)) = outcomes.next().await {
-        told(held, outcome);
+        report(held, outcome);
     }
 }

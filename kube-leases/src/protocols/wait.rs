@@ -8,7 +8,7 @@ use tokio::{
 };
 
 use super::{
-    acquire::{Blocked, NotTaken, Progress, Step, Taken, Undone, Wait, take_by},
+    acquire::{Blocked, NotTaken, TakenLease, TakingProgress, TakingStep, Undone, Wait, take_by},
     claim::{Claim, PAUSE, Seen, Took, within},
     held::Held,
     undo::{UNDO, undo},
@@ -16,15 +16,15 @@ use super::{
 use crate::{
     client::{
         Cluster, LEASES, Object, Query, Refusal,
-        watch::{Event, Follow, Watch},
+        watch::{Follow, Watch, WatchEvent},
     },
     clock::BootInstant,
     error::{Error, Result},
     interrupts::Interrupts,
     rules::{
         lease::Lease,
-        maintenance::{self, Standing},
-        taking::{Obstacle, Rule},
+        maintenance::{self, MaintenanceStanding},
+        taking::{ClaimObstacle, TakingRule},
     },
 };
 
@@ -43,7 +43,7 @@ const QUIET: Duration = Duration::from_secs(90);
 #[derive(Clone, Debug)]
 pub struct Waiting {
     /// What is in the way, as far as that is known.
-    pub obstacle: Option<Obstacle>,
+    pub obstacle: Option<ClaimObstacle>,
     /// The lease, as it was last seen.
     pub lease: Option<Object<Lease>>,
     /// Why nothing is known right now.
@@ -56,18 +56,22 @@ impl Claim {
     pub async fn wait(
         &self,
         cluster: &Cluster,
-        mut told: impl FnMut(&Waiting) + Send,
-    ) -> Result<(Held, Standing)> {
+        mut report: impl FnMut(&Waiting) + Send,
+    ) -> Result<(Held, MaintenanceStanding)> {
         let named = |namespace: &str, name: &str| {
             Query::new(LEASES).namespace(namespace).select(None, Some(&format!("metadata.name={name}")))
         };
         let own = named(&self.at.namespace, &self.at.name);
         let medik8s = named(maintenance::MEDIK8S_NAMESPACE, &maintenance::medik8s_name(&self.at.name));
         // It ends when even its first look fails, which is no reason to look no more.
-        let mut watch =
-            Watch::of(cluster, Source::Own, own, Follow::quiet(QUIET).again_after(LOOK_AGAIN, LOOK_AGAIN));
+        let mut watch = Watch::of(
+            cluster,
+            EventSource::Own,
+            own,
+            Follow::quiet(QUIET).retry_after(LOOK_AGAIN, LOOK_AGAIN),
+        );
         if self.node.is_some() && !self.terms.ignore_medik8s {
-            watch = watch.and(Source::Medik8s, medik8s, Follow::quiet(QUIET));
+            watch = watch.and(EventSource::Medik8s, medik8s, Follow::quiet(QUIET));
         }
         let mut seen: Option<Seen> = None;
         let mut lost: Option<String> = None;
@@ -85,8 +89,8 @@ impl Claim {
             };
             match event {
                 // Where medik8s' lease cannot be watched, it is read once a second.
-                None | Some((Source::Medik8s, _)) => {}
-                Some((Source::Own, Event::Failed(error))) => {
+                None | Some((EventSource::Medik8s, _)) => {}
+                Some((EventSource::Own, WatchEvent::Failed(error))) => {
                     // After a list it is the watch that is refused, or has been for long.
                     let again = !std::mem::take(&mut listed) && (seen.is_some() || lost.is_some());
                     if !(error.is_transient() || again && refusal.may_pass(&error)) {
@@ -94,16 +98,16 @@ impl Claim {
                     }
                     lost = Some(error.to_string());
                 }
-                Some((Source::Own, Event::Lost(error))) => lost = Some(error.to_string()),
-                Some((Source::Own, Event::Snapshot(leases))) => {
+                Some((EventSource::Own, WatchEvent::Lost(error))) => lost = Some(error.to_string()),
+                Some((EventSource::Own, WatchEvent::Snapshot(leases))) => {
                     (lost, listed) = (None, true);
                     let lease = leases.into_iter().next();
                     seen.get_or_insert_with(|| Seen::new(lease.clone())).update(lease);
                 }
-                Some((Source::Own, Event::Changed(lease))) => {
+                Some((EventSource::Own, WatchEvent::Changed(lease))) => {
                     seen.get_or_insert_with(|| Seen::new(Some(lease.clone()))).update(Some(lease));
                 }
-                Some((Source::Own, Event::Gone(_))) => seen = Some(Seen::new(None)),
+                Some((EventSource::Own, WatchEvent::Gone(_))) => seen = Some(Seen::new(None)),
             }
             let Some(seen) = &mut seen else { continue };
             // A write of ours without an answer, done after all, is nothing to wait for.
@@ -115,7 +119,7 @@ impl Claim {
                     Ok(Took::Yes(held, before)) => return Ok((held, before)),
                     Ok(Took::No(why, _)) => obstacle = Some(why),
                     Err(error) if error.is_transient() || refusal.may_pass(&error) => {
-                        told(&Waiting {
+                        report(&Waiting {
                             obstacle: None,
                             lease: seen.lease.clone(),
                             lost: (!matches!(error, Error::LostRace { .. })).then(|| error.to_string()),
@@ -132,18 +136,18 @@ impl Claim {
                     Err(error) => return Err(error),
                 }
             }
-            told(&Waiting { obstacle, lease: seen.lease.clone(), lost: lost.clone() });
+            report(&Waiting { obstacle, lease: seen.lease.clone(), lost: lost.clone() });
         }
     }
 
     /// How long until the lease may be taken, if nothing happens to it.
     fn free_in(&self, cluster: &Cluster, seen: &Seen) -> Option<Duration> {
-        if self.terms.rule == Rule::Observed {
+        if self.terms.rule == TakingRule::Observed {
             return seen.observed_expiry().map(BootInstant::remaining).filter(|left| !left.is_zero());
         }
         let until = match self.judge(cluster, seen).err()? {
-            Obstacle::Standing(Standing::Held { until, .. }) => until,
-            Obstacle::Standing(Standing::Ours { until, .. }) => until?,
+            ClaimObstacle::Standing(MaintenanceStanding::Held { until, .. }) => until,
+            ClaimObstacle::Standing(MaintenanceStanding::Ours { until, .. }) => until?,
             _ => return None,
         };
         // Just after, not just before.
@@ -155,7 +159,7 @@ impl Claim {
 
 /// What an event is about.
 #[derive(Clone, Copy, Debug)]
-enum Source {
+enum EventSource {
     Own,
     Medik8s,
 }
@@ -165,22 +169,22 @@ pub(super) async fn wait_for(
     cluster: &Cluster,
     claim: &Claim,
     deadline: Option<Instant>,
-    progress: &mut dyn Progress,
-) -> Result<Taken, NotTaken> {
+    progress: &mut dyn TakingProgress,
+) -> Result<TakenLease, NotTaken> {
     let began = Instant::now();
-    let mut in_its_way: Option<Obstacle> = None;
+    let mut in_its_way: Option<ClaimObstacle> = None;
     let (refuse, mut refusals) = mpsc::channel(1);
-    let told = |waiting: &Waiting| {
+    let report = |waiting: &Waiting| {
         in_its_way.clone_from(&waiting.obstacle);
         // One's own lease is not waited for, also where it was put back for another reason meanwhile.
-        if let Some(obstacle @ Obstacle::OtherReason { .. }) = &waiting.obstacle {
+        if let Some(obstacle @ ClaimObstacle::OtherReason { .. }) = &waiting.obstacle {
             let blocked = Blocked::new(cluster, &claim.at.name, obstacle.clone(), waiting.lease.clone());
             let _ = refuse.try_send(NotTaken::Blocked(blocked));
         }
         let (now, so_far) = (cluster.server_time(), began.elapsed());
-        progress.step(Step::Waiting { claim, waiting, now, so_far });
+        progress.step(TakingStep::Waiting { claim, waiting, now, so_far });
     };
-    let waiting = Box::pin(claim.wait(cluster, told));
+    let waiting = Box::pin(claim.wait(cluster, report));
     let waiting = async {
         tokio::select! {
             outcome = waiting => outcome.map_err(NotTaken::from),
@@ -191,7 +195,7 @@ pub(super) async fn wait_for(
         None => Ok(waiting.await),
         Some(deadline) => timeout_at(deadline, waiting).await,
     };
-    progress.step(Step::Waited);
+    progress.step(TakingStep::Waited);
     if let Ok(outcome) = outcome {
         return outcome;
     }
@@ -203,9 +207,9 @@ pub(super) async fn wait_for(
     };
     let blocked = match within(UNDO, last_look).await {
         Ok((released, lease)) => {
-            progress.step(Step::GivenUp(&Undone { claim, released: Ok(released) }));
+            progress.step(TakingStep::GivenUp(&Undone { claim, released: Ok(released) }));
             // What is in the way beside the lease is not seen in it.
-            let beside = in_its_way.filter(|obstacle| matches!(obstacle, Obstacle::Medik8s { .. }));
+            let beside = in_its_way.filter(|obstacle| matches!(obstacle, ClaimObstacle::Medik8s { .. }));
             let obstacle = claim.obstacle(cluster, lease.as_ref()).or(beside);
             obstacle.map(|obstacle| Blocked::new(cluster, &claim.at.name, obstacle, lease))
         }
@@ -225,7 +229,7 @@ pub async fn acquire_observed(
     known: Option<Object<Lease>>,
     wait: Wait,
     interrupts: &Interrupts,
-    progress: &mut dyn Progress,
+    progress: &mut dyn TakingProgress,
 ) -> Result<Held, NotTaken> {
     let taken = tokio::select! {
         biased;
@@ -233,7 +237,7 @@ pub async fn acquire_observed(
         taken = take_observed(cluster, claim, known, wait, progress) => taken,
     };
     if taken.is_err() {
-        progress.step(Step::Over);
+        progress.step(TakingStep::Over);
         // A write may have been done without an answer, or still be under way.
         undo(cluster, std::slice::from_ref(claim), interrupts, progress).await;
     }
@@ -245,7 +249,7 @@ async fn take_observed(
     claim: &Claim,
     known: Option<Object<Lease>>,
     wait: Wait,
-    progress: &mut dyn Progress,
+    progress: &mut dyn TakingProgress,
 ) -> Result<Held, NotTaken> {
     let deadline = wait.deadline();
     let (obstacle, lease) = match take_by(&claim.at.name, deadline, claim.take(cluster, known)).await {
@@ -257,12 +261,14 @@ async fn take_observed(
     if wait.waits() {
         return wait_for(cluster, claim, deadline, progress).await.map(|(held, _)| held);
     }
-    let obstacle = obstacle.unwrap_or(Obstacle::Standing(Standing::Free));
+    let obstacle = obstacle.unwrap_or(ClaimObstacle::Standing(MaintenanceStanding::Free));
     let now = cluster.server_time();
     // One's own is that of another process of the same name, which may have been killed.
     let looks_expired = match &obstacle {
-        Obstacle::Standing(Standing::Expired { .. }) => true,
-        Obstacle::Standing(ours @ Standing::Ours { until: Some(_), .. }) => !ours.is_valid(now),
+        ClaimObstacle::Standing(MaintenanceStanding::Expired { .. }) => true,
+        ClaimObstacle::Standing(ours @ MaintenanceStanding::Ours { until: Some(_), .. }) => {
+            !ours.is_valid(now)
+        }
         _ => false,
     };
     if !looks_expired {

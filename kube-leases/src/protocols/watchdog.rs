@@ -36,7 +36,7 @@ use super::{
     broadcast::Broadcast,
     ending::{Due, Ending},
     exec,
-    processes::{self, GLANCE, Waited, wait_for_child},
+    processes::{self, ChildState, GLANCE, wait_for_child},
     terminal::Terminal,
 };
 use crate::{clock::BootInstant, program::Program, signals};
@@ -156,7 +156,7 @@ impl Report {
 }
 
 /// What the watchdog waits for.
-enum Event {
+enum WatchdogEvent {
     Order(Order),
     /// The plugin is gone.
     Orphaned,
@@ -220,7 +220,7 @@ pub(crate) fn run(program: &Program, args: impl Iterator<Item = OsString>) -> Ex
         return ExitCode::SUCCESS;
     }
     // Nothing is started before it is known until when it may run.
-    let Ok(Event::Order(Order::Valid { terminate, kill })) = events.recv() else { return refused };
+    let Ok(WatchdogEvent::Order(Order::Valid { terminate, kill })) = events.recv() else { return refused };
     if terminate.has_passed() {
         // The plugin was stopped between taking the lease and getting here.
         report(&Report::TooLate);
@@ -259,7 +259,7 @@ pub(crate) fn run(program: &Program, args: impl Iterator<Item = OsString>) -> Ex
 /// no thread can be started, no command is.
 fn start_threads(
     orders: File,
-    events: mpsc::Sender<Event>,
+    events: mpsc::Sender<WatchdogEvent>,
     started: mpsc::Receiver<Pid>,
     handed_over: Arc<AtomicBool>,
 ) -> io::Result<()> {
@@ -267,10 +267,10 @@ fn start_threads(
     thread::Builder::new().spawn(move || {
         for line in BufReader::new(orders).lines().map_while(Result::ok) {
             if let Some(order) = Order::parse(&line) {
-                let _ = orders_events.send(Event::Order(order));
+                let _ = orders_events.send(WatchdogEvent::Order(order));
             }
         }
-        let _ = orders_events.send(Event::Orphaned);
+        let _ = orders_events.send(WatchdogEvent::Orphaned);
     })?;
     thread::Builder::new().spawn(move || {
         if let Ok(group) = started.recv() {
@@ -283,7 +283,7 @@ fn start_threads(
 /// Until the command and everything that it started have ended, have been ended, or cannot be ended.
 fn guard(
     group: Pid,
-    events: &mpsc::Receiver<Event>,
+    events: &mpsc::Receiver<WatchdogEvent>,
     mut ending: Ending,
     mut terminal: Option<Terminal>,
     report: &mut impl FnMut(&Report) -> bool,
@@ -308,7 +308,7 @@ fn guard(
         // All of it, before anything is ended: renewals may be among it, behind any number of signals.
         for event in first.into_iter().chain(events.try_iter()) {
             match event {
-                Event::Ended(status) => {
+                WatchdogEvent::Ended(status) => {
                     // What the command left running had the lease's protection too, and has it no longer.
                     let _ = killpg(group, Signal::SIGKILL);
                     let on_terminal = terminal.as_ref().is_some_and(Terminal::is_commands);
@@ -316,16 +316,16 @@ fn guard(
                     // Ctrl-C is for the plugin now.
                     terminal = None;
                 }
-                Event::Alone => {
+                WatchdogEvent::Alone => {
                     let end = ended.map_or(Report::Ended(1), |(end, _)| end);
                     return if ending.has_begun() { Report::Expired } else { end };
                 }
-                Event::Order(Order::Valid { terminate, kill }) => ending.renewed(terminate, kill),
-                Event::Order(Order::Signal(number)) => broadcast.hold_back(number),
-                Event::Background => {
+                WatchdogEvent::Order(Order::Valid { terminate, kill }) => ending.renewed(terminate, kill),
+                WatchdogEvent::Order(Order::Signal(number)) => broadcast.hold_back(number),
+                WatchdogEvent::Background => {
                     report(&Report::Background);
                 }
-                Event::Orphaned => ending.orphaned(BootInstant::now()),
+                WatchdogEvent::Orphaned => ending.orphaned(BootInstant::now()),
             }
         }
         // While its first process is not reaped, the group's number cannot be another's.
@@ -392,26 +392,26 @@ fn end_of_command(status: WaitStatus, on_terminal: bool, passed_on: &[i32]) -> R
 }
 
 /// Says when the command ends, and when nothing that descends from this process is left.
-fn reap(child: Pid, handed_over: &AtomicBool, events: &mpsc::Sender<Event>) {
+fn reap(child: Pid, handed_over: &AtomicBool, events: &mpsc::Sender<WatchdogEvent>) {
     const TSTP: i32 = Signal::SIGTSTP as i32;
     const STOP: i32 = Signal::SIGSTOP as i32;
     const TTIN: i32 = Signal::SIGTTIN as i32;
     const TTOU: i32 = Signal::SIGTTOU as i32;
-    let mut told = false;
+    let mut reported = false;
     loop {
         // Any child: what the command has orphaned has come to us, and is not left a zombie.
         let status = match wait_for_child(WaitOptions::UNTRACED) {
-            Waited::Changed(changed, status) if changed == child => status,
-            Waited::Changed(..) | Waited::Nothing => continue,
-            Waited::Alone => {
-                let _ = events.send(Event::Alone);
+            ChildState::Changed(changed, status) if changed == child => status,
+            ChildState::Changed(..) | ChildState::Nothing => continue,
+            ChildState::Alone => {
+                let _ = events.send(WatchdogEvent::Alone);
                 return;
             }
         };
         let on_terminal = handed_over.load(Ordering::SeqCst);
         match status.stopping_signal() {
             None => {
-                let _ = events.send(Event::Ended(status));
+                let _ = events.send(WatchdogEvent::Ended(status));
             }
             // Ctrl-Z, or what a program does then, or by itself: there is no way to bring it back from here,
             // and the lease would be held for nothing.
@@ -424,9 +424,9 @@ fn reap(child: Pid, handed_over: &AtomicBool, events: &mpsc::Sender<Event>) {
                 let _ = killpg(child, Signal::SIGCONT);
             }
             // Where it is not to have it, it waits, as anything in the background does.
-            Some(TTIN | TTOU) if !told => {
-                told = true;
-                let _ = events.send(Event::Background);
+            Some(TTIN | TTOU) if !reported => {
+                reported = true;
+                let _ = events.send(WatchdogEvent::Background);
             }
             Some(_) => {}
         }

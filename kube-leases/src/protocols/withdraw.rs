@@ -3,9 +3,10 @@
 use tokio::time::sleep;
 
 use super::{
-    claim::{ATTEMPTS, Claim, PAUSE},
+    CONFLICT_ATTEMPTS,
+    claim::{Claim, PAUSE},
     held::Released,
-    log::{Write, version},
+    log::{LoggedWrite, version},
 };
 use crate::{
     client::{Cluster, Object, Refusal, leases::Notes},
@@ -16,14 +17,14 @@ use crate::{
 
 impl Claim {
     /// Undoes what this claim's own writes have left behind, or may yet: for a claim that was given up.
-    /// An outage is waited for, as long as the caller has patience.
+    /// An outage is waited for, until the caller gives up.
     pub async fn withdraw(&self, cluster: &Cluster) -> Result<Released> {
         if self.writing.dry_run {
             return Ok(Released::NotOurs);
         }
         let mut last = None;
         let mut refusal = Refusal::default();
-        let mut attempts = 0..ATTEMPTS;
+        let mut attempts = 0..CONFLICT_ATTEMPTS;
         while attempts.next().is_some() {
             if self.log.is_empty() {
                 return Ok(Released::NotOurs);
@@ -31,7 +32,7 @@ impl Claim {
             let lease = match cluster.lease(&self.at).await {
                 Err(error) if error.is_transient() || refusal.may_pass(&error) => {
                     sleep(error.pause(PAUSE * 5)).await;
-                    attempts = 0..ATTEMPTS;
+                    attempts = 0..CONFLICT_ATTEMPTS;
                     continue;
                 }
                 lease => lease?,
@@ -42,7 +43,7 @@ impl Claim {
                 match held.undo(cluster, &self.writing).await {
                     Err(error) if error.is_unclear() => {
                         sleep(error.pause(PAUSE * 5)).await;
-                        attempts = 0..ATTEMPTS;
+                        attempts = 0..CONFLICT_ATTEMPTS;
                         continue;
                     }
                     released => {
@@ -73,18 +74,23 @@ impl Claim {
                 Err(error) if error.is_conflict() || error.is_not_found() => last = Some(error),
                 Err(error) if error.is_unclear() || refusal.may_pass(&error) => {
                     sleep(error.pause(PAUSE * 5)).await;
-                    attempts = 0..ATTEMPTS;
+                    attempts = 0..CONFLICT_ATTEMPTS;
                 }
                 Err(error) => return Err(error),
             }
         }
         Err(last.unwrap_or_else(|| Error::LostRace {
-            message: format!("gave up on '{}' after {ATTEMPTS} write conflicts", self.at.name),
+            message: format!("gave up on '{}' after {CONFLICT_ATTEMPTS} write conflicts", self.at.name),
         }))
     }
 
     /// Leaves a newer version behind than a write that may still arrive carries, so that it is refused.
-    async fn supersede(&self, cluster: &Cluster, lease: Option<&Object<Lease>>, open: &Write) -> Result<()> {
+    async fn supersede(
+        &self,
+        cluster: &Cluster,
+        lease: Option<&Object<Lease>>,
+        open: &LoggedWrite,
+    ) -> Result<()> {
         let now = cluster.server_time();
         let written = match lease {
             None => {

@@ -4,18 +4,18 @@
 use serde::Serialize;
 
 use super::{
-    advice::{self, Eviction, Way},
+    advice::{self, Alternative, Eviction},
     evidence::{self, Evidence},
     leadership::led_by,
-    node::{Contact, Node},
-    pod::{Pod, Source},
+    node::{Node, NodeContact},
+    pod::{Pod, VolumeLocation},
     reasons::{self, Reason},
-    risk::{Deletion, PodFacts, Risk},
+    risk::{DeletionStage, PodFacts, Risk},
     storage::PodDisruptionBudget,
     surroundings::Surroundings,
     time::ServerTime,
     volumes::{PodVolume, volumes_of},
-    workload::{self, Kind, Ownership, Why},
+    workload::{self, Kind, Ownership, ReplacementReason},
 };
 
 /// What a Job keeps its pods with until it has counted them.
@@ -62,7 +62,7 @@ pub struct Assessment {
     /// Whether force does what is hoped of it.
     pub futile: Option<Futile>,
     /// Whether its node sends heartbeats; `None` if that is not known.
-    pub contact: Option<Contact>,
+    pub contact: Option<NodeContact>,
     /// Its volumes, as far as their data does not go with it.
     pub volumes: Vec<PodVolume>,
     /// The leases it leads by.
@@ -78,7 +78,7 @@ pub struct Assessment {
     /// The controllers behind it.
     pub ownership: Ownership,
     /// What is safer, the safest first.
-    pub safer: Vec<Way>,
+    pub safer: Vec<Alternative>,
 }
 
 impl Assessment {
@@ -102,7 +102,7 @@ impl Assessment {
         // One that its kubelet reports not to be ready takes nothing away. Of a node that is not well its
         // readiness is not known.
         let not_ready = around.node(node).is_some_and(Node::says_not_ready);
-        let is_well = contact == Some(Contact::Heard) || contact == Some(Contact::Back) && !not_ready;
+        let is_well = contact == Some(NodeContact::Heard) || contact == Some(NodeContact::Back) && !not_ready;
         let counts = pod.is_ready() || !is_well;
         let facts = PodFacts {
             scheduled: pod.is_scheduled(),
@@ -114,9 +114,9 @@ impl Assessment {
             not_ready,
             ended: pod.has_ended(now),
             deletion: match pod.metadata.deletion_timestamp {
-                None => Deletion::NotBegun,
-                Some(_) if pod.is_stuck(now) => Deletion::Stuck,
-                Some(_) => Deletion::Begun,
+                None => DeletionStage::NotBegun,
+                Some(_) if pod.is_stuck(now) => DeletionStage::Stuck,
+                Some(_) => DeletionStage::Begun,
             },
             successor: ownership.successor,
             alone: ownership.alone,
@@ -187,7 +187,7 @@ impl Assessment {
 /// The finalizers that keep the object although it is deleted by force. A Job takes its own off as soon
 /// as the pod is Terminating, unless it waits for the pod's end.
 pub(super) fn lasting_finalizers<'a>(pod: &'a Pod, ownership: &Ownership) -> Vec<&'a str> {
-    let is_known = matches!(ownership.why, Why::Rolling | Why::CronJobForbids);
+    let is_known = matches!(ownership.why, ReplacementReason::Rolling | ReplacementReason::CronJobForbids);
     let by_job = (is_known || ownership.managed_by.is_some())
         && ownership.controller.as_ref().is_some_and(|of| of.starts_with("Job/"));
     let lasts = |finalizer: &&str| *finalizer != JOB_TRACKING || !by_job;
@@ -202,7 +202,7 @@ fn missing(pod: &Pod, facts: &PodFacts, around: &Surroundings) -> Vec<NotRead> {
         .spec
         .volumes
         .iter()
-        .any(|volume| matches!(volume.source(&pod.metadata.name), Some(Source::Claim(_))));
+        .any(|volume| matches!(volume.source(&pod.metadata.name), Some(VolumeLocation::Claim(_))));
     let all = [
         (around.nodes.is_none(), NotRead::Nodes),
         (around.heartbeats.is_none(), NotRead::Heartbeats),
@@ -734,7 +734,7 @@ mod tests {
             (Kind::ReplicaSet, None, json!({ "replicas": 0 }), Some(None)),
             (Kind::StatefulSet, None, json!({ "replicas": 0 }), Some(None)),
             (Kind::Job, None, json!({ "suspend": true }), Some(None)),
-            // As it was before, where a printed line told it so.
+            // As it was before, where a printed command asked for that.
             (Kind::ReplicaSet, Some("4"), json!({ "replicas": 0 }), Some(Some(4))),
             (Kind::Job, Some("true"), json!({ "suspend": true }), Some(Some(1))),
             (Kind::ReplicaSet, Some("4"), json!({ "replicas": 1 }), None),
@@ -872,7 +872,7 @@ mod tests {
     fn an_attachment_is_told_only_of_its_own_volume_and_node() {
         let volumes = json!([{ "name": "data", "persistentVolumeClaim": { "claimName": "data" } }]);
         let pod = pod("ReplicaSet", None, &volumes);
-        for (volume, node, attached_volume, told) in [
+        for (volume, node, attached_volume, applies) in [
             ("pv-1", "node-1", "pv-1", true),
             ("pv-1", "node-2", "pv-1", false),
             ("pv-1", "node-1", "pv-2", false),
@@ -886,7 +886,7 @@ mod tests {
             )]);
             let source = &Assessment::of(&pod, &around, now()).volumes[0].source;
             let VolumeSource::Claim { attached_to, .. } = source else { panic!("{source:?}") };
-            let to = told.then_some("node-1");
+            let to = applies.then_some("node-1");
             assert_eq!(attached_to.as_deref(), to, "{volume} {node} {attached_volume}");
         }
     }

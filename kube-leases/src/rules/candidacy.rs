@@ -4,8 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use super::{
-    candidate::State,
-    election::{Absence, Entry, Outlook},
+    candidate::CandidateState,
+    election::{Absence, Contender, Outlook},
     priority::Priority,
 };
 
@@ -31,7 +31,7 @@ pub struct Candidacy {
     /// Its part in the election.
     pub role: Role,
     /// What its object says about its process.
-    pub state: State,
+    pub state: CandidateState,
     /// Why it does not take part, if it does not.
     pub absence: Option<Absence>,
     /// The leader of its lease, if there is one.
@@ -50,7 +50,7 @@ pub struct Candidacy {
 
 /// What happened to a candidate between two looks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Happened {
+pub enum CandidateEvent {
     /// It leads; before it this one did.
     Leads {
         /// The leader before it, if there was one.
@@ -85,15 +85,15 @@ pub enum Happened {
     /// Its renewals, or their absence, say something else of it.
     Became {
         /// Its state now.
-        state: State,
+        state: CandidateState,
         /// Its state before.
-        before: State,
+        before: CandidateState,
     },
 }
 
 impl Candidacy {
     /// How it stands by an election.
-    pub fn new(entry: &Entry<'_>, outlook: &Outlook<'_>) -> Self {
+    pub fn new(entry: &Contender<'_>, outlook: &Outlook<'_>) -> Self {
         let it = entry.candidate;
         let role = match (outlook.leader.valid(), entry.leads, entry.next) {
             (Some(_), true, _) => Role::Leader,
@@ -118,7 +118,7 @@ impl Candidacy {
     }
 
     /// What happened since an earlier look, the most important first.
-    pub fn since(&self, old: &Self) -> Vec<Happened> {
+    pub fn since(&self, old: &Self) -> Vec<CandidateEvent> {
         let happened = [
             self.lead_moved(old),
             self.priority_changed(old),
@@ -130,32 +130,34 @@ impl Candidacy {
         happened.into_iter().flatten().collect()
     }
 
-    fn lead_moved(&self, old: &Self) -> Option<Happened> {
+    fn lead_moved(&self, old: &Self) -> Option<CandidateEvent> {
         match (old.role == Role::Leader, self.role == Role::Leader) {
-            (false, true) => Some(Happened::Leads { before: old.leader.clone() }),
-            (true, false) => Some(Happened::LostLead { to: self.leader.clone() }),
+            (false, true) => Some(CandidateEvent::Leads { before: old.leader.clone() }),
+            (true, false) => Some(CandidateEvent::LostLead { to: self.leader.clone() }),
             _ if self.is_preferred && !old.is_preferred => {
-                Some(Happened::Preferred { leader: self.leader.clone() })
+                Some(CandidateEvent::Preferred { leader: self.leader.clone() })
             }
             _ => None,
         }
     }
 
-    fn priority_changed(&self, old: &Self) -> Option<Happened> {
+    fn priority_changed(&self, old: &Self) -> Option<CandidateEvent> {
         let value = |it: &Self| it.priority.map(|priority| priority.value);
         let (from, to) = (value(old), value(self));
-        (from != to).then_some(Happened::Priority { from, to })
+        (from != to).then_some(CandidateEvent::Priority { from, to })
     }
 
-    fn pinged(&self, old: &Self) -> Option<Happened> {
+    fn pinged(&self, old: &Self) -> Option<CandidateEvent> {
         let pinged = old.pinged != self.pinged;
-        let was_pending = old.state == State::Pending;
+        let was_pending = old.state == CandidateState::Pending;
         match self.state {
-            State::Pending if pinged => Some(Happened::Pinged),
-            State::Acked if pinged || was_pending => {
-                Some(Happened::Acknowledged { after: self.acknowledged_after() })
+            CandidateState::Pending if pinged => Some(CandidateEvent::Pinged),
+            CandidateState::Acked if pinged || was_pending => {
+                Some(CandidateEvent::Acknowledged { after: self.acknowledged_after() })
             }
-            State::Stale if was_pending || (pinged && old.state != State::Stale) => Some(Happened::Silent),
+            CandidateState::Stale if was_pending || (pinged && old.state != CandidateState::Stale) => {
+                Some(CandidateEvent::Silent)
+            }
             _ => None,
         }
     }
@@ -165,11 +167,11 @@ impl Candidacy {
         Some(self.renewed?.duration_since(self.pinged?)).filter(|took| !took.is_negative())
     }
 
-    fn came_or_went(&self, old: &Self) -> Option<Happened> {
-        let away = |it: &Self| matches!(it.state, State::Stale | State::Expired);
-        let was_pending = old.state == State::Pending;
+    fn came_or_went(&self, old: &Self) -> Option<CandidateEvent> {
+        let away = |it: &Self| matches!(it.state, CandidateState::Stale | CandidateState::Expired);
+        let was_pending = old.state == CandidateState::Pending;
         (old.state != self.state && (away(self) || away(old)) && !was_pending)
-            .then_some(Happened::Became { state: self.state, before: old.state })
+            .then_some(CandidateEvent::Became { state: self.state, before: old.state })
     }
 }
 
@@ -184,7 +186,7 @@ mod tests {
     fn plain() -> Candidacy {
         Candidacy {
             role: Role::None,
-            state: State::Acked,
+            state: CandidateState::Acked,
             absence: None,
             leader: Some("a".into()),
             is_preferred: false,
@@ -197,23 +199,27 @@ mod tests {
 
     #[test]
     fn what_happened_between_two_looks() {
-        type Change = fn(&mut Candidacy);
+        type CandidacyEdit = fn(&mut Candidacy);
         let milliseconds = SignedDuration::from_millis;
-        let took = |after| Happened::Acknowledged { after: Some(milliseconds(after)) };
-        let cases: [(Change, Change, Vec<Happened>); 14] = [
+        let took = |after| CandidateEvent::Acknowledged { after: Some(milliseconds(after)) };
+        let cases: [(CandidacyEdit, CandidacyEdit, Vec<CandidateEvent>); 14] = [
             (|_| {}, |_| {}, vec![]),
             (|_| {}, |new| new.role = Role::Next, vec![]),
             (
                 |_| {},
                 |new| (new.role, new.leader) = (Role::Leader, Some("b".into())),
-                vec![Happened::Leads { before: Some("a".into()) }],
+                vec![CandidateEvent::Leads { before: Some("a".into()) }],
             ),
             (
                 |old| old.role = Role::Leader,
                 |new| (new.role, new.leader) = (Role::Former, None),
-                vec![Happened::LostLead { to: None }],
+                vec![CandidateEvent::LostLead { to: None }],
             ),
-            (|_| {}, |new| new.is_preferred = true, vec![Happened::Preferred { leader: Some("a".into()) }]),
+            (
+                |_| {},
+                |new| new.is_preferred = true,
+                vec![CandidateEvent::Preferred { leader: Some("a".into()) }],
+            ),
             (
                 |_| {},
                 |new| {
@@ -222,19 +228,19 @@ mod tests {
                     new.is_preferred = true;
                 },
                 vec![
-                    Happened::Preferred { leader: Some("a".into()) },
-                    Happened::Priority { from: None, to: Some(5) },
+                    CandidateEvent::Preferred { leader: Some("a".into()) },
+                    CandidateEvent::Priority { from: None, to: Some(5) },
                 ],
             ),
             // Pings are news only in an election.
-            (|_| {}, |new| (new.state, new.pinged) = (State::Pending, Some(ago(1))), vec![]),
+            (|_| {}, |new| (new.state, new.pinged) = (CandidateState::Pending, Some(ago(1))), vec![]),
             (
                 |old| old.is_electing = true,
-                |new| (new.state, new.pinged) = (State::Pending, Some(ago(1))),
-                vec![Happened::Pinged],
+                |new| (new.state, new.pinged) = (CandidateState::Pending, Some(ago(1))),
+                vec![CandidateEvent::Pinged],
             ),
             (
-                |old| (old.is_electing, old.state) = (true, State::Pending),
+                |old| (old.is_electing, old.state) = (true, CandidateState::Pending),
                 |new| new.renewed = Some(ago(19)),
                 vec![took(1000)],
             ),
@@ -244,21 +250,24 @@ mod tests {
                 vec![took(0)],
             ),
             (
-                |old| (old.is_electing, old.state) = (true, State::Pending),
-                |new| new.state = State::Stale,
-                vec![Happened::Silent],
+                |old| (old.is_electing, old.state) = (true, CandidateState::Pending),
+                |new| new.state = CandidateState::Stale,
+                vec![CandidateEvent::Silent],
             ),
             (
                 |_| {},
-                |new| new.state = State::Stale,
-                vec![Happened::Became { state: State::Stale, before: State::Acked }],
+                |new| new.state = CandidateState::Stale,
+                vec![CandidateEvent::Became { state: CandidateState::Stale, before: CandidateState::Acked }],
             ),
             (
-                |old| old.state = State::Expired,
+                |old| old.state = CandidateState::Expired,
                 |_| {},
-                vec![Happened::Became { state: State::Acked, before: State::Expired }],
+                vec![CandidateEvent::Became {
+                    state: CandidateState::Acked,
+                    before: CandidateState::Expired,
+                }],
             ),
-            (|_| {}, |new| new.state = State::Unpinged, vec![]),
+            (|_| {}, |new| new.state = CandidateState::Unpinged, vec![]),
         ];
         for (n, (before, after, happened)) in cases.into_iter().enumerate() {
             let (mut old, mut new) = (plain(), plain());

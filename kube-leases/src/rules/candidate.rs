@@ -26,13 +26,13 @@ pub struct Candidate {
     /// Its metadata.
     pub metadata: Metadata,
     /// Its spec.
-    pub spec: Spec,
+    pub spec: LeaseCandidateSpec,
 }
 
 /// The spec of a `LeaseCandidate`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Spec {
+pub struct LeaseCandidateSpec {
     /// The name of the lease that it is a candidate for, in its own namespace.
     pub lease_name: String,
     /// When the election controller last pinged it.
@@ -56,7 +56,7 @@ pub struct Spec {
 /// What a candidate's object says about the process behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum CandidateState {
     /// Acknowledged the last ping.
     Acked,
     /// Was never pinged, and renews.
@@ -104,23 +104,23 @@ impl Candidate {
     }
 
     /// What its object says about its process at a moment.
-    pub fn state(&self, now: ServerTime) -> State {
-        let Some(renewed) = self.spec.renew_time else { return State::Expired };
+    pub fn state(&self, now: ServerTime) -> CandidateState {
+        let Some(renewed) = self.spec.renew_time else { return CandidateState::Expired };
         let age = now.since(renewed);
         if age > VALID_FOR {
-            return State::Expired;
+            return CandidateState::Expired;
         }
         match self.spec.ping_time {
             Some(pinged) if self.owes_acknowledgement() => {
                 if now.since(pinged) < ACKNOWLEDGES_WITHIN {
-                    State::Pending
+                    CandidateState::Pending
                 } else {
-                    State::Stale
+                    CandidateState::Stale
                 }
             }
-            _ if self.is_overdue(now) => State::Stale,
-            None => State::Unpinged,
-            Some(_) => State::Acked,
+            _ if self.is_overdue(now) => CandidateState::Stale,
+            None => CandidateState::Unpinged,
+            Some(_) => CandidateState::Acked,
         }
     }
 }
@@ -133,24 +133,28 @@ mod tests {
     fn what_the_times_of_a_candidate_tell() {
         let now = ServerTime(Timestamp::UNIX_EPOCH + SignedDuration::from_hours(1000));
         for (renewed, pinged, state) in [
-            (Some(1), None, State::Unpinged),
-            (Some(360), None, State::Unpinged),
-            (Some(361), None, State::Stale),
-            (Some(10), Some(10), State::Acked),
-            (Some(10), Some(20), State::Acked),
-            (Some(400), Some(500), State::Stale),
-            (Some(10), Some(4), State::Pending),
-            (Some(1799), Some(4), State::Pending),
-            (Some(10), Some(5), State::Stale),
-            (Some(1800), Some(5), State::Stale),
-            (Some(1801), Some(1), State::Expired),
-            (Some(1801), Some(1900), State::Expired),
-            (None, None, State::Expired),
-            (None, Some(1), State::Expired),
-            (Some(-60), None, State::Unpinged), // another clock is ahead
+            (Some(1), None, CandidateState::Unpinged),
+            (Some(360), None, CandidateState::Unpinged),
+            (Some(361), None, CandidateState::Stale),
+            (Some(10), Some(10), CandidateState::Acked),
+            (Some(10), Some(20), CandidateState::Acked),
+            (Some(400), Some(500), CandidateState::Stale),
+            (Some(10), Some(4), CandidateState::Pending),
+            (Some(1799), Some(4), CandidateState::Pending),
+            (Some(10), Some(5), CandidateState::Stale),
+            (Some(1800), Some(5), CandidateState::Stale),
+            (Some(1801), Some(1), CandidateState::Expired),
+            (Some(1801), Some(1900), CandidateState::Expired),
+            (None, None, CandidateState::Expired),
+            (None, Some(1), CandidateState::Expired),
+            (Some(-60), None, CandidateState::Unpinged), // another clock is ahead
         ] {
             let ago = |seconds: i64| now.0 - SignedDuration::from_secs(seconds);
-            let spec = Spec { renew_time: renewed.map(ago), ping_time: pinged.map(ago), ..Spec::default() };
+            let spec = LeaseCandidateSpec {
+                renew_time: renewed.map(ago),
+                ping_time: pinged.map(ago),
+                ..LeaseCandidateSpec::default()
+            };
             let candidate = Candidate { spec, ..Candidate::default() };
             assert_eq!(candidate.state(now), state, "renewed {renewed:?}, pinged {pinged:?}");
         }

@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    candidate::{Candidate, State},
-    election::Election,
+    candidate::{Candidate, CandidateState},
+    election::CoordinatedElection,
     priority,
     remains::is_superseded,
     time::ServerTime,
@@ -17,7 +17,7 @@ use super::{
 #[derive(Clone, Copy, Debug)]
 pub struct Chosen<'e, 'a> {
     /// The election that it is a candidate of.
-    pub election: &'e Election<'a>,
+    pub election: &'e CoordinatedElection<'a>,
     /// The candidate.
     pub candidate: &'a Candidate,
 }
@@ -32,19 +32,19 @@ pub enum Unclear<'e, 'a> {
 }
 
 /// A way to tell candidates by a name, and whether one of each lease can be meant.
-type Way<'w> = (&'w dyn Fn(&Candidate) -> bool, bool);
+type NameMatch<'w> = (&'w dyn Fn(&Candidate) -> bool, bool);
 
 impl Chosen<'_, '_> {
     fn lives(&self, now: ServerTime) -> bool {
         let (it, all) = (self.candidate, &self.election.candidates);
-        !matches!(it.state(now), State::Stale | State::Expired) && !is_superseded(it, all)
+        !matches!(it.state(now), CandidateState::Stale | CandidateState::Expired) && !is_superseded(it, all)
     }
 }
 
 /// All candidates, or those for one lease.
 pub fn of_lease<'e, 'a>(
     lease: Option<&str>,
-    all: &'e [Election<'a>],
+    all: &'e [CoordinatedElection<'a>],
 ) -> impl Iterator<Item = Chosen<'e, 'a>> {
     all.iter()
         .filter(move |election| lease.is_none_or(|lease| lease == election.name))
@@ -55,11 +55,11 @@ pub fn of_lease<'e, 'a>(
 pub fn find<'e, 'a>(
     wanted: &str,
     lease: Option<&str>,
-    all: &'e [Election<'a>],
+    all: &'e [CoordinatedElection<'a>],
     now: ServerTime,
 ) -> Result<Vec<Chosen<'e, 'a>>, Unclear<'e, 'a>> {
     let candidates: Vec<Chosen<'e, 'a>> = of_lease(lease, all).collect();
-    let ways: [Way<'_>; 3] = [
+    let ways: [NameMatch<'_>; 3] = [
         (&|candidate| candidate.name() == wanted, true),
         (&|candidate| candidate.host() == wanted, true),
         (&|candidate| candidate.name().starts_with(wanted), false),
@@ -86,7 +86,7 @@ pub fn find<'e, 'a>(
 pub fn find_marked<'e, 'a>(
     wanted: &str,
     lease: Option<&str>,
-    all: &'e [Election<'a>],
+    all: &'e [CoordinatedElection<'a>],
     now: ServerTime,
 ) -> Result<Vec<Chosen<'e, 'a>>, Unclear<'e, 'a>> {
     let is_meant = |it: &Candidate| it.name() == wanted || it.host() == wanted;
@@ -98,7 +98,7 @@ pub fn find_marked<'e, 'a>(
 
 /// All candidates of a lease, else those of this name, else those of this host; and whether it is by their own
 /// name. None where the name means nothing.
-pub fn find_all<'e, 'a>(wanted: &str, all: &'e [Election<'a>]) -> (Vec<Chosen<'e, 'a>>, bool) {
+pub fn find_all<'e, 'a>(wanted: &str, all: &'e [CoordinatedElection<'a>]) -> (Vec<Chosen<'e, 'a>>, bool) {
     let with = |is_meant: &dyn Fn(&Chosen<'e, 'a>) -> bool| -> Vec<Chosen<'e, 'a>> {
         of_lease(None, all).filter(is_meant).collect()
     };

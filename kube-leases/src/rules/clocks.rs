@@ -29,7 +29,7 @@ pub const MEASURED_FOR: SignedDuration = SignedDuration::from_secs(RENEW_INTERVA
 
 /// What the clock of one kube-apiserver shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Clock {
+pub struct ApiserverClock {
     /// The host of the kube-apiserver, as [`Identity::called`] has it.
     pub host: String,
     /// By how much it is ahead of the server that was asked.
@@ -40,11 +40,11 @@ pub struct Clock {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Clocks {
     /// From one list: those that are ahead, by at least so much.
-    Ahead(Vec<Clock>),
+    Ahead(Vec<ApiserverClock>),
     /// From renewals as they arrived.
     Measured {
         /// One for each kube-apiserver whose renewal was seen.
-        clocks: Vec<Clock>,
+        clocks: Vec<ApiserverClock>,
         /// Those that did not renew meanwhile.
         unheard: Vec<String>,
     },
@@ -66,7 +66,7 @@ impl Clocks {
     pub fn glance<'a>(identities: impl IntoIterator<Item = &'a Identity>, now: ServerTime) -> Self {
         let ahead = identities.into_iter().filter_map(|identity| {
             let ahead = -now.since(identity.renewed?);
-            ahead.is_positive().then(|| Clock { host: identity.called().to_owned(), ahead })
+            ahead.is_positive().then(|| ApiserverClock { host: identity.called().to_owned(), ahead })
         });
         Self::Ahead(ahead.collect())
     }
@@ -103,10 +103,10 @@ impl Clocks {
 
 /// Renewals of identity leases, as they arrive.
 #[derive(Clone, Debug, Default)]
-pub struct Renewals(BTreeMap<String, Renewal>);
+pub struct Renewals(BTreeMap<String, ObservedRenewal>);
 
 #[derive(Clone, Debug)]
-struct Renewal {
+struct ObservedRenewal {
     host: String,
     renewed: Option<Timestamp>,
     ahead: Option<SignedDuration>,
@@ -126,7 +126,8 @@ impl Renewals {
     fn take(&mut self, lease: &Lease, now: ServerTime, just_now: bool) {
         let Some(identity) = Identity::from_lease(lease, now) else { return };
         let host = identity.called().to_owned();
-        let known = self.0.entry(identity.lease_name).or_insert(Renewal { host, renewed: None, ahead: None });
+        let known =
+            self.0.entry(identity.lease_name).or_insert(ObservedRenewal { host, renewed: None, ahead: None });
         // Something else of the lease may have changed: an annotation, the holder of a new process.
         let ahead = identity.renewed.filter(|renewed| just_now && known.renewed != Some(*renewed));
         known.renewed = identity.renewed;
@@ -150,9 +151,9 @@ impl Renewals {
     /// What was measured, and which kube-apiservers did not renew.
     pub fn clocks(self) -> Clocks {
         let (mut clocks, mut unheard) = (Vec::new(), Vec::new());
-        for Renewal { host, ahead, .. } in self.0.into_values() {
+        for ObservedRenewal { host, ahead, .. } in self.0.into_values() {
             match ahead {
-                Some(ahead) => clocks.push(Clock { host, ahead }),
+                Some(ahead) => clocks.push(ApiserverClock { host, ahead }),
                 None => unheard.push(host),
             }
         }
@@ -170,7 +171,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{
-        super::{deadline::Schedule, identity::LABEL, maintenance::expiry, time::Skew},
+        super::{deadline::Schedule, identity::LABEL, maintenance::expiry, time::ClockSkew},
         *,
     };
 
@@ -193,7 +194,8 @@ mod tests {
     }
 
     fn measured(clocks: &[(&str, i64)]) -> Clocks {
-        let clock = |(host, ahead): &(&str, i64)| Clock { host: (*host).to_owned(), ahead: ms(*ahead) };
+        let clock =
+            |(host, ahead): &(&str, i64)| ApiserverClock { host: (*host).to_owned(), ahead: ms(*ahead) };
         Clocks::Measured { clocks: clocks.iter().map(clock).collect(), unheard: Vec::new() }
     }
 
@@ -290,9 +292,9 @@ mod tests {
 
     /// A machine's idea of a kube-apiserver's clock, from one answer: when it was asked for by the
     /// machine's own clock, how long that took, and by how much the kube-apiserver's clock is ahead.
-    fn learned(sent: Timestamp, latency: SignedDuration, served: f64, offset: SignedDuration) -> Skew {
+    fn learned(sent: Timestamp, latency: SignedDuration, served: f64, offset: SignedDuration) -> ClockSkew {
         let made = sent + SignedDuration::from_secs_f64(latency.as_secs_f64() * served) + offset;
-        Skew::default().observe(sent, sent + latency, Timestamp::from_second(made.as_second()).unwrap())
+        ClockSkew::default().observe(sent, sent + latency, Timestamp::from_second(made.as_second()).unwrap())
     }
 
     /// How long after the holder's process is gone the first look is that finds the lease expired, with

@@ -9,12 +9,12 @@ use super::{
     advice::Safe,
     assessment::Assessment,
     lease::Lease,
-    node::{Contact, late_after},
+    node::{NodeContact, late_after},
     pod::Pod,
     risk::Risk,
     surroundings::Surroundings,
     time::ServerTime,
-    workload::{Kind, Successor, Why},
+    workload::{Kind, ReplacementReason, Successor},
 };
 
 /// A pod, and all there is to say about force-deleting it.
@@ -57,7 +57,7 @@ pub enum Choice {
 
 /// What has changed since a pod was judged, so that it is not to be deleted by what was seen then.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum PodChange {
     /// Its node was recreated or deleted.
     NodeReplaced,
     /// Its node sent a heartbeat.
@@ -81,7 +81,7 @@ pub enum OverBudget {
 
 /// Why no confirmation is enough to force-delete a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum ForceRefusal {
     /// At a critical risk, its node is alive.
     NodeAlive,
     /// At a critical risk, its node is given up and yet heartbeats.
@@ -112,7 +112,10 @@ impl Judged {
         let ends = !self.pod.is_scheduled()
             || self.pod.is_finished()
             || self.pod.metadata.deletion_timestamp.is_some();
-        let lost = matches!(self.assessment.contact, Some(Contact::Silent | Contact::Fenced | Contact::Gone));
+        let lost = matches!(
+            self.assessment.contact,
+            Some(NodeContact::Silent | NodeContact::Fenced | NodeContact::Gone)
+        );
         !ends && !lost
     }
 
@@ -133,44 +136,44 @@ impl Judged {
 
     /// Why no confirmation is enough; where `over_budget` is confirmed, or is still to be asked about, that is
     /// no reason.
-    pub fn refusal(&self, over_budget: bool) -> Option<Refusal> {
+    pub fn refusal(&self, over_budget: bool) -> Option<ForceRefusal> {
         let critical = self.assessment.risk == Risk::Critical;
-        if critical && self.assessment.contact.is_some_and(Contact::is_alive) {
-            return Some(Refusal::NodeAlive);
+        if critical && self.assessment.contact.is_some_and(NodeContact::is_alive) {
+            return Some(ForceRefusal::NodeAlive);
         }
         // Even if it is confirmed to be off: a machine that is off does not heartbeat.
         if critical && self.heartbeats {
-            return Some(Refusal::NodeHeartbeats);
+            return Some(ForceRefusal::NodeHeartbeats);
         }
-        self.over_budget().filter(|_| !over_budget).map(Refusal::OverBudget)
+        self.over_budget().filter(|_| !over_budget).map(ForceRefusal::OverBudget)
     }
 
     /// What has changed around the pod since it was judged, if anything that counts. The pod itself is the
     /// server's to compare. Of a way without force, whether it is still the one to take.
-    pub fn change(&self, way: Option<Safe>, later: &Surroundings, now: ServerTime) -> Option<Change> {
+    pub fn change(&self, way: Option<Safe>, later: &Surroundings, now: ServerTime) -> Option<PodChange> {
         let node = &self.pod.spec.node_name;
         let (shown, sign) = (&self.assessment, NodeSign::of(node, later));
         if sign.uid != self.node.uid {
-            return Some(Change::NodeReplaced);
+            return Some(PodChange::NodeReplaced);
         }
         let assessment = Assessment::of(&self.pod, later, now);
         // Where it is not known whether the node is alive, its heartbeat tells.
         let heard =
             self.node.heartbeat.is_some_and(|time| now.since(time) <= late_after(later.heartbeat(node)));
-        let was_alive = shown.contact.map_or(heard, Contact::is_alive);
+        let was_alive = shown.contact.map_or(heard, NodeContact::is_alive);
         // The kinds of contact are in the order of how little is heard.
         if !was_alive && (sign.heartbeat != self.node.heartbeat || assessment.contact < shown.contact) {
-            return Some(Change::NodeHeard);
+            return Some(PodChange::NodeHeard);
         }
         if way.is_some() && assessment.safe_way() != way {
-            return Some(Change::SaferWay);
+            return Some(PodChange::SaferWay);
         }
         // The risk may be as high for another reason.
         let spent = &assessment.spent_budgets;
         if way.is_none() && self.is_counted_on() && shown.spent_budgets.is_empty() && !spent.is_empty() {
-            return Some(Change::BudgetSpent(spent.clone()));
+            return Some(PodChange::BudgetSpent(spent.clone()));
         }
-        (assessment.risk > shown.risk).then_some(Change::Risk(assessment.risk))
+        (assessment.risk > shown.risk).then_some(PodChange::Risk(assessment.risk))
     }
 
     /// Whether its controller replaces it after its force deletion. One that does not wait for the object to
@@ -180,7 +183,11 @@ impl Judged {
         let ownership = &self.assessment.ownership;
         match ownership.successor {
             Successor::WhenGone => true,
-            Successor::Early if ownership.why == Why::UnknownKind && Kind::of(owner).is_none() => true,
+            Successor::Early
+                if ownership.why == ReplacementReason::UnknownKind && Kind::of(owner).is_none() =>
+            {
+                true
+            }
             Successor::Early => {
                 owner.kind == "ReplicaSet"
                     && self.pod.metadata.deletion_timestamp.is_none()
@@ -249,18 +256,18 @@ mod tests {
         let unread = || Surroundings { leaders: None, ..around(600) };
         for (kind, way, before, later, change) in [
             ("StatefulSet", None, around(600), around(600), None),
-            ("StatefulSet", None, around(600), replaced(around(600)), Some(Change::NodeReplaced)),
-            ("StatefulSet", None, around(600), deleted, Some(Change::NodeReplaced)),
-            ("StatefulSet", None, around(600), heard(), Some(Change::NodeHeard)),
-            ("StatefulSet", None, fenced(around(600)), around(600), Some(Change::NodeHeard)),
+            ("StatefulSet", None, around(600), replaced(around(600)), Some(PodChange::NodeReplaced)),
+            ("StatefulSet", None, around(600), deleted, Some(PodChange::NodeReplaced)),
+            ("StatefulSet", None, around(600), heard(), Some(PodChange::NodeHeard)),
+            ("StatefulSet", None, fenced(around(600)), around(600), Some(PodChange::NodeHeard)),
             // A node that is alive heartbeats, and that is no change.
             ("ReplicaSet", None, around(5), around(3), None),
             ("ReplicaSet", evict, around(5), around(3), None),
-            ("ReplicaSet", evict, allowed(), spent(), Some(Change::SaferWay)),
-            ("ReplicaSet", None, allowed(), spent(), Some(Change::BudgetSpent(vec!["b".into()]))),
+            ("ReplicaSet", evict, allowed(), spent(), Some(PodChange::SaferWay)),
+            ("ReplicaSet", None, allowed(), spent(), Some(PodChange::BudgetSpent(vec!["b".into()]))),
             // It was shown so.
             ("ReplicaSet", None, spent(), spent(), None),
-            ("ReplicaSet", None, around(600), unread(), Some(Change::Risk(Risk::Critical))),
+            ("ReplicaSet", None, around(600), unread(), Some(PodChange::Risk(Risk::Critical))),
             ("StatefulSet", None, unheard(), unheard(), None),
         ] {
             assert_eq!(judged(kind, &before).change(way, &later, now()), change, "{kind} {way:?}");
@@ -276,15 +283,15 @@ mod tests {
             ..around(600)
         };
         for (kind, around, over_budget, refusal) in [
-            ("StatefulSet", around(5), false, Some(Refusal::NodeAlive)),
-            ("StatefulSet", not_ready(around(5)), true, Some(Refusal::NodeAlive)),
-            ("StatefulSet", contradicted, true, Some(Refusal::NodeHeartbeats)),
+            ("StatefulSet", around(5), false, Some(ForceRefusal::NodeAlive)),
+            ("StatefulSet", not_ready(around(5)), true, Some(ForceRefusal::NodeAlive)),
+            ("StatefulSet", contradicted, true, Some(ForceRefusal::NodeHeartbeats)),
             ("StatefulSet", around(600), false, None),
             ("ReplicaSet", around(5), false, None),
-            ("ReplicaSet", over(around(5)), false, spent().map(Refusal::OverBudget)),
+            ("ReplicaSet", over(around(5)), false, spent().map(ForceRefusal::OverBudget)),
             ("ReplicaSet", over(around(5)), true, None),
             // A late node may run it; of one that is lost nothing is counted on.
-            ("ReplicaSet", over(around(45)), false, spent().map(Refusal::OverBudget)),
+            ("ReplicaSet", over(around(45)), false, spent().map(ForceRefusal::OverBudget)),
             ("ReplicaSet", over(around(600)), false, None),
             ("ReplicaSet", over(fenced(around(600))), false, None),
         ] {

@@ -29,7 +29,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{
-    candidate::{Candidate, State},
+    candidate::{Candidate, CandidateState},
     forecast::{Forecast, Stand},
     lease::Lease,
     priority::Priority,
@@ -43,7 +43,7 @@ use super::{
 /// What put the best candidate before the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Rule {
+pub enum DecisiveRule {
     /// There is only one.
     Alone,
     /// The higher priority.
@@ -76,7 +76,7 @@ pub enum Absence {
     Version,
 }
 
-/// Who leads.
+/// The leader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leader {
     /// There is no lease yet.
@@ -129,7 +129,7 @@ impl Leader {
 
 /// One election: a lease, and its candidates.
 #[derive(Clone, Debug)]
-pub struct Election<'a> {
+pub struct CoordinatedElection<'a> {
     /// The namespace of the lease, and of its candidates.
     pub namespace: &'a str,
     /// The name of the lease. The API takes anything for it, line breaks too.
@@ -140,7 +140,7 @@ pub struct Election<'a> {
     pub lease: Option<&'a Lease>,
 }
 
-impl<'a> Election<'a> {
+impl<'a> CoordinatedElection<'a> {
     /// How it stands.
     pub fn outlook(&self, now: ServerTime) -> Outlook<'a> {
         Outlook::new(&self.candidates, self.lease, now)
@@ -156,12 +156,12 @@ impl<'a> Election<'a> {
 pub fn elections<'a>(
     candidates: impl IntoIterator<Item = &'a Candidate>,
     leases: impl IntoIterator<Item = &'a Lease>,
-) -> Vec<Election<'a>> {
-    let mut all: BTreeMap<(&str, &str), Election<'_>> = BTreeMap::new();
+) -> Vec<CoordinatedElection<'a>> {
+    let mut all: BTreeMap<(&str, &str), CoordinatedElection<'_>> = BTreeMap::new();
     for candidate in candidates {
         let (namespace, name) = (candidate.metadata.namespace.as_str(), candidate.spec.lease_name.as_str());
         all.entry((namespace, name))
-            .or_insert_with(|| Election { namespace, name, candidates: Vec::new(), lease: None })
+            .or_insert_with(|| CoordinatedElection { namespace, name, candidates: Vec::new(), lease: None })
             .candidates
             .push(candidate);
     }
@@ -177,24 +177,24 @@ pub fn elections<'a>(
 
 /// A candidate, and what becomes of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry<'a> {
+pub struct Contender<'a> {
     /// The candidate.
     pub candidate: &'a Candidate,
     /// What its object says about its process.
-    pub state: State,
+    pub state: CandidateState,
     /// Why it does not take part, if it does not.
     pub absence: Option<Absence>,
     /// Whether it is the holder of the lease, expired or not.
     pub leads: bool,
-    /// Would lead next. With a tie, all who might.
+    /// Would lead next. With a tie, all candidates that might.
     pub next: bool,
 }
 
 /// How an election would go.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outlook<'a> {
-    /// Who takes part, the best first, then who does not.
-    pub entries: Vec<Entry<'a>>,
+    /// The candidates that take part, the best first, then those that do not.
+    pub entries: Vec<Contender<'a>>,
     /// The strategy that the candidates agree on.
     pub strategy: Strategy,
     /// Whether the lease has a holder, and which.
@@ -202,10 +202,10 @@ pub struct Outlook<'a> {
     /// The candidate that the leader is asked to step down for.
     pub preferred: Option<String>,
     /// What decides between the best two.
-    pub rule: Option<Rule>,
+    pub rule: Option<DecisiveRule>,
     /// What the controller does next.
     pub forecast: Forecast,
-    /// Whether who leads is no candidate, and does without the controller.
+    /// Whether the leader is no candidate, and was not elected by the controller.
     pub is_uncoordinated: bool,
     /// What keeps the election from going as it should.
     pub troubles: Vec<Trouble>,
@@ -215,9 +215,9 @@ impl<'a> Outlook<'a> {
     /// How the election of one lease stands at a moment.
     pub fn new(candidates: &[&'a Candidate], lease: Option<&Lease>, now: ServerTime) -> Self {
         let leader = Leader::of(lease, now);
-        let mut entries: Vec<Entry<'a>> = candidates
+        let mut entries: Vec<Contender<'a>> = candidates
             .iter()
-            .map(|candidate| Entry {
+            .map(|candidate| Contender {
                 candidate,
                 state: candidate.state(now),
                 absence: absence(candidate, candidates, &leader, now),
@@ -232,7 +232,7 @@ impl<'a> Outlook<'a> {
             }
         }
         entries.sort_by(|a, b| {
-            let absent = |entry: &Entry<'_>| entry.absence.is_some();
+            let absent = |entry: &Contender<'_>| entry.absence.is_some();
             let names = || a.candidate.name().cmp(b.candidate.name());
             absent(a).cmp(&absent(b)).then_with(|| order(a.candidate, b.candidate)).then_with(names)
         });
@@ -250,7 +250,7 @@ impl<'a> Outlook<'a> {
         let (forecast, is_uncoordinated) = (stand.forecast(), stand.is_uncoordinated());
         let storm = leader.valid().filter(|leader| forecast == Forecast::Stays && stand.is_needed(leader));
         let storm = storm.map(str::to_owned);
-        // Where the leader stays: who would follow if it went.
+        // Where the leader stays: the candidate that would follow if it ended.
         let next =
             if forecast == Forecast::Stays { stand.without_holder() } else { forecast.names().to_vec() };
         for entry in &mut entries {
@@ -270,7 +270,7 @@ impl<'a> Outlook<'a> {
         outlook
     }
 
-    /// Who takes part, the best first.
+    /// The candidates that take part, the best first.
     pub fn taking_part(&self) -> Vec<&'a Candidate> {
         with(&self.entries, |entry| entry.absence.is_none())
     }
@@ -281,7 +281,7 @@ impl<'a> Outlook<'a> {
         next.next().filter(|_| next.next().is_none()).map(|entry| entry.candidate)
     }
 
-    /// Whether several are equal in who would lead next.
+    /// Whether several candidates tie for the next leader.
     pub fn is_tied(&self) -> bool {
         self.entries.iter().filter(|entry| entry.next).count() > 1
     }
@@ -293,14 +293,17 @@ impl<'a> Outlook<'a> {
     }
 }
 
-impl Entry<'_> {
+impl Contender<'_> {
     /// Whether its process is taken for dead.
     pub fn is_dead(&self) -> bool {
         matches!(self.absence, Some(Absence::Expired | Absence::Silent | Absence::Overdue))
     }
 }
 
-pub(super) fn with<'a>(entries: &[Entry<'a>], wanted: impl Fn(&Entry<'a>) -> bool) -> Vec<&'a Candidate> {
+pub(super) fn with<'a>(
+    entries: &[Contender<'a>],
+    wanted: impl Fn(&Contender<'a>) -> bool,
+) -> Vec<&'a Candidate> {
     entries.iter().filter(|entry| wanted(entry)).map(|entry| entry.candidate).collect()
 }
 
@@ -313,11 +316,11 @@ pub(super) fn is_readable(candidate: &Candidate) -> bool {
 /// `all` are the candidates of its lease.
 fn absence(candidate: &Candidate, all: &[&Candidate], leader: &Leader, now: ServerTime) -> Option<Absence> {
     match candidate.state(now) {
-        State::Expired => Some(Absence::Expired),
-        State::Stale if candidate.owes_acknowledgement() => Some(Absence::Silent),
-        State::Stale => Some(Absence::Overdue),
+        CandidateState::Expired => Some(Absence::Expired),
+        CandidateState::Stale if candidate.owes_acknowledgement() => Some(Absence::Silent),
+        CandidateState::Stale => Some(Absence::Overdue),
         // It may still acknowledge that, but it was not there before.
-        State::Pending if candidate.is_overdue(now) => Some(Absence::Overdue),
+        CandidateState::Pending if candidate.is_overdue(now) => Some(Absence::Overdue),
         // One that gives up its lease when it ends is followed at once: it acknowledged a ping a moment ago, and as long
         // as the leader is the best it is not pinged again.
         _ if leader.valid() != Some(candidate.name()) && is_superseded(candidate, all) => {
@@ -341,20 +344,20 @@ pub fn order(a: &Candidate, b: &Candidate) -> Ordering {
     compared(a, b).map_or(Ordering::Equal, |(ordering, _)| ordering)
 }
 
-fn compared(a: &Candidate, b: &Candidate) -> Option<(Ordering, Rule)> {
+fn compared(a: &Candidate, b: &Candidate) -> Option<(Ordering, DecisiveRule)> {
     let version = |text: &str| Version::parse(text).unwrap_or(Version::ZERO);
     let priority = |it: &Candidate| Reverse(it.spec.priority.unwrap_or(0).max(0));
     let emulation = |it: &Candidate| version(&it.spec.emulation_version);
     let binary = |it: &Candidate| version(&it.spec.binary_version);
     // The controller does not see that an emulation version stands for a priority; people do.
     let asked = |it: &Candidate| Priority::of(it).map(|priority| priority.value);
-    let versions = if asked(a) == asked(b) { Rule::EmulationVersion } else { Rule::Priority };
+    let versions = if asked(a) == asked(b) { DecisiveRule::EmulationVersion } else { DecisiveRule::Priority };
     let created = |it: &Candidate| it.metadata.creation_timestamp;
     [
-        (priority(a).cmp(&priority(b)), Rule::Priority),
+        (priority(a).cmp(&priority(b)), DecisiveRule::Priority),
         (emulation(a).cmp(&emulation(b)), versions),
-        (binary(a).cmp(&binary(b)), Rule::BinaryVersion),
-        (created(a).cmp(&created(b)), Rule::Age),
+        (binary(a).cmp(&binary(b)), DecisiveRule::BinaryVersion),
+        (created(a).cmp(&created(b)), DecisiveRule::Age),
     ]
     .into_iter()
     .find(|(ordering, _)| ordering.is_ne())
@@ -367,11 +370,11 @@ pub(super) fn equals<'a, 'b>(sorted: &'b [&'a Candidate]) -> &'b [&'a Candidate]
     &sorted[..count.count()]
 }
 
-fn rule(sorted: &[&Candidate]) -> Option<Rule> {
+fn rule(sorted: &[&Candidate]) -> Option<DecisiveRule> {
     match sorted {
         [] => None,
-        [_] => Some(Rule::Alone),
-        [first, second, ..] => Some(compared(first, second).map_or(Rule::Tie, |(_, rule)| rule)),
+        [_] => Some(DecisiveRule::Alone),
+        [first, second, ..] => Some(compared(first, second).map_or(DecisiveRule::Tie, |(_, rule)| rule)),
     }
 }
 
@@ -404,7 +407,7 @@ pub(super) mod tests {
                 creation_timestamp: Some(ago(age)),
                 ..Metadata::default()
             },
-            spec: super::super::candidate::Spec {
+            spec: super::super::candidate::LeaseCandidateSpec {
                 lease_name: "component".into(),
                 renew_time: Some(ago(10)),
                 ping_time: Some(ago(11)),
@@ -438,12 +441,12 @@ pub(super) mod tests {
         outlook(candidates, lease).next().map(|next| next.name().to_owned())
     }
 
-    /// Who wins when the lease is free.
+    /// The winner when the lease is free.
     pub(crate) fn winner(candidates: &[Candidate]) -> Option<String> {
         next(candidates, None)
     }
 
-    /// The tables of the proposal: binary version, emulation version, priority, and who leads.
+    /// The tables of the proposal: binary version, emulation version, priority, and the leader.
     #[test]
     fn the_scenarios_of_the_proposal() {
         type Row = (&'static str, &'static str, i32);
@@ -483,25 +486,25 @@ pub(super) mod tests {
     #[test]
     fn what_decides_is_named() {
         let cases = [
-            (vec![candidate("a", "1.37.1", "1.37.0", 9)], Some(Rule::Alone), Some("a")),
+            (vec![candidate("a", "1.37.1", "1.37.0", 9)], Some(DecisiveRule::Alone), Some("a")),
             (
                 vec![candidate("a", "1.38.0", "1.38.0", 9), candidate("b", "1.38.0", "1.37.0", 5)],
-                Some(Rule::EmulationVersion),
+                Some(DecisiveRule::EmulationVersion),
                 Some("b"),
             ),
             (
                 vec![candidate("a", "1.38.0", "1.37.0", 9), candidate("b", "1.37.1", "1.37.0", 5)],
-                Some(Rule::BinaryVersion),
+                Some(DecisiveRule::BinaryVersion),
                 Some("b"),
             ),
             (
                 vec![candidate("a", "1.37.1", "1.37.0", 5), candidate("b", "1.37.1", "1.37.0", 9)],
-                Some(Rule::Age),
+                Some(DecisiveRule::Age),
                 Some("b"),
             ),
             (
                 vec![candidate("a", "1.37.1", "1.37.0", 9), candidate("b", "1.37.1", "1.37.0", 9)],
-                Some(Rule::Tie),
+                Some(DecisiveRule::Tie),
                 None,
             ),
             (
@@ -509,7 +512,7 @@ pub(super) mod tests {
                     candidate("a", "1.37.1", "1.37.0", 9),
                     priority::imagine(&candidate("b", "1.37.1", "1.37.0", 5), Some(1), How::Pinned),
                 ],
-                Some(Rule::Priority),
+                Some(DecisiveRule::Priority),
                 Some("b"),
             ),
             (vec![], None, None),
@@ -523,7 +526,7 @@ pub(super) mod tests {
     #[test]
     fn who_does_not_take_part_and_why() {
         let best = candidate("best", "1.0.0", "1.0.0", 900);
-        let spec = |change: fn(&mut super::super::candidate::Spec)| {
+        let spec = |change: fn(&mut super::super::candidate::LeaseCandidateSpec)| {
             let mut changed = best.clone();
             change(&mut changed.spec);
             changed
@@ -648,7 +651,7 @@ pub(super) mod tests {
         assert_eq!(forced.troubles, [], "and nothing is in its way");
     }
 
-    /// When it is gone, the strategy is that of those who are left.
+    /// When it is gone, the strategy is that of the remaining candidates.
     #[test]
     fn a_leader_on_its_way_out_has_no_say_in_the_strategy() {
         let mut all = vec![candidate("a", "1.37.1", "1.36.0", 30), candidate("b", "1.38.0", "1.38.0", 20)];

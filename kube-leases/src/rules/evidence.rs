@@ -5,7 +5,7 @@ use jiff::SignedDuration;
 use super::{
     assessment::{Assessment, NotRead},
     lease::Lease,
-    node::{Contact, Declared},
+    node::{Declared, NodeContact},
     pod::Pod,
     risk::PodFacts,
     surroundings::{HeldBy, Surroundings},
@@ -142,7 +142,7 @@ fn of_its_node(node: &str, facts: &PodFacts, around: &Surroundings, now: ServerT
         (None, Some(contact)) => Evidence::NodeMissing {
             name,
             heartbeat: lease.and_then(Lease::heartbeat).map(ago),
-            is_recent: contact == Contact::Late,
+            is_recent: contact == NodeContact::Late,
         },
         (None, None) => Evidence::NodeNotRead { name },
         (Some(node), _) => Evidence::Node {

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::{
     assessment::Assessment,
     lease::Lease,
-    node::{Contact, Node, OUT_OF_SERVICE, Taint, late_after},
+    node::{Node, NodeContact, OUT_OF_SERVICE, Taint, late_after},
     pod::Pod,
     risk::Risk,
     surroundings::Surroundings,
@@ -40,7 +40,7 @@ pub enum Unfit {
 
 /// What has changed since a node was shown, so that it is not to be fenced by what was seen then.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum NodeChange {
     /// It sent a heartbeat.
     Heard,
     /// It may not be fenced any more.
@@ -86,7 +86,7 @@ impl NodeView {
     }
 
     /// Whether the node sends heartbeats.
-    pub fn contact(&self, now: ServerTime) -> Contact {
+    pub fn contact(&self, now: ServerTime) -> NodeContact {
         self.node.contact(self.lease(), now)
     }
 
@@ -131,11 +131,11 @@ impl NodeView {
     pub fn unfit(&self, now: ServerTime) -> Option<Unfit> {
         let is_fresh = self.last_heartbeat().is_some_and(|time| now.since(time) <= late_after(self.lease()));
         match self.contact(now) {
-            Contact::Back => Some(Unfit::Back),
-            Contact::Heard | Contact::NotReady => Some(Unfit::Alive),
+            NodeContact::Back => Some(Unfit::Back),
+            NodeContact::Heard | NodeContact::NotReady => Some(Unfit::Alive),
             _ if is_fresh => Some(Unfit::Heartbeats),
-            Contact::Late => Some(Unfit::Late),
-            Contact::Silent | Contact::Fenced | Contact::Gone => None,
+            NodeContact::Late => Some(Unfit::Late),
+            NodeContact::Silent | NodeContact::Fenced | NodeContact::Gone => None,
         }
     }
 
@@ -157,20 +157,20 @@ impl NodeView {
     }
 
     /// What has changed since it was shown; `undo` if its taint is to be taken off.
-    pub fn change(&self, shown: &Self, undo: bool, now: ServerTime) -> Option<Change> {
+    pub fn change(&self, shown: &Self, undo: bool, now: ServerTime) -> Option<NodeChange> {
         if !undo {
             if shown.last_heartbeat() != self.last_heartbeat() {
-                return Some(Change::Heard);
+                return Some(NodeChange::Heard);
             }
             if let Some(unfit) = self.unfit(now) {
-                return Some(Change::Unfit(unfit));
+                return Some(NodeChange::Unfit(unfit));
             }
             let known: BTreeSet<&str> = shown.pods.iter().map(|pod| pod.metadata.uid.as_str()).collect();
             if let Some(pod) = self.deleted().find(|pod| !known.contains(pod.metadata.uid.as_str())) {
-                return Some(Change::PodCame(pod.full_name()));
+                return Some(NodeChange::PodCame(pod.full_name()));
             }
         }
-        shown.taints().ne(self.taints()).then_some(Change::Taint)
+        shown.taints().ne(self.taints()).then_some(NodeChange::Taint)
     }
 }
 
@@ -282,19 +282,19 @@ mod tests {
             view
         };
         let tainted = || view("Unknown", 600, &json!([taint(Some(100))]));
-        let came = || Some(Change::PodCame("shop/db-0".into()));
+        let came = || Some(NodeChange::PodCame("shop/db-0".into()));
         let alive = || view("True", 600, &json!([]));
         for (before, after, fence, undo) in [
             (silent(), silent(), None, None),
-            (silent(), view("Unknown", 500, &json!([])), Some(Change::Heard), None),
-            (silent(), view("True", 5, &json!([])), Some(Change::Heard), None),
-            (silent(), alive(), Some(Change::Unfit(Unfit::Late)), None),
+            (silent(), view("Unknown", 500, &json!([])), Some(NodeChange::Heard), None),
+            (silent(), view("True", 5, &json!([])), Some(NodeChange::Heard), None),
+            (silent(), alive(), Some(NodeChange::Unfit(Unfit::Late)), None),
             (silent(), with_pod("new", "Running"), came(), None),
             (with_pod("old", "Running"), with_pod("old", "Running"), None, None),
             (with_pod("old", "Running"), with_pod("new", "Running"), came(), None),
             (with_pod("old", "Running"), silent(), None, None),
             (silent(), with_pod("new", "Succeeded"), None, None),
-            (silent(), tainted(), Some(Change::Taint), Some(Change::Taint)),
+            (silent(), tainted(), Some(NodeChange::Taint), Some(NodeChange::Taint)),
             (tainted(), tainted(), None, None),
         ] {
             for (is_undo, change) in [(false, &fence), (true, &undo)] {

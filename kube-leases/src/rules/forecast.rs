@@ -18,8 +18,8 @@ use k8s_openapi::{api::coordination::v1::LeaseSpec, apimachinery::pkg::apis::met
 use serde::Serialize;
 
 use super::{
-    candidate::{ACKNOWLEDGES_WITHIN, Candidate, State},
-    election::{Absence, Entry, Leader, Outlook, equals, is_readable},
+    candidate::{ACKNOWLEDGES_WITHIN, Candidate, CandidateState},
+    election::{Absence, Contender, Leader, Outlook, equals, is_readable},
     lease::{Lease, host},
     priority::{self, How},
     strategy::{Strategy, strategy},
@@ -71,7 +71,7 @@ pub enum Doubt {
 }
 
 impl Forecast {
-    /// Who comes next by it.
+    /// The candidates that come next by it.
     pub fn names(&self) -> &[String] {
         match self {
             Self::Moves(names) | Self::Elects(names) | Self::Open(_, names) => names,
@@ -88,7 +88,7 @@ impl Forecast {
     /// asked to step down, or is about to be, and would be the best again.
     pub fn strands(&self, after: &Self) -> Option<Strands> {
         if after.needs_the_holder_to_end() && !self.needs_the_holder_to_end() {
-            return Some(Strands::Asked);
+            return Some(Strands::AskedToStepDown);
         }
         let takes_back =
             matches!(self, Self::Moves(_)) && matches!(after, Self::Stays | Self::Open(Doubt::JustEnded, _));
@@ -100,7 +100,7 @@ impl Forecast {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strands {
     /// The holder does not renew any more.
-    Asked,
+    AskedToStepDown,
     /// The controller may have decided already, and writes it a moment later.
     AboutToBe,
 }
@@ -147,7 +147,7 @@ pub fn after_clearing(
 
 /// How a lease stands.
 pub(super) struct Stand<'s, 'a> {
-    pub entries: &'s [Entry<'a>],
+    pub entries: &'s [Contender<'a>],
     pub leader: &'s Leader,
     /// The candidate that the leader is asked to step down for.
     pub preferred: Option<&'s str>,
@@ -176,7 +176,7 @@ impl<'a> Stand<'_, 'a> {
         }
     }
 
-    /// Who would be elected if the holder were gone.
+    /// The candidates that would be elected if the holder were gone.
     pub fn without_holder(&self) -> Vec<String> {
         self.winners(|entry| !entry.leads)
     }
@@ -227,8 +227,8 @@ impl<'a> Stand<'_, 'a> {
             (false, false) => return Forecast::Open(Doubt::HolderTied, others),
             (false, true) => {}
         }
-        let patience = if self.preferred.is_some() { ENDED_WITHIN } else { BACK_WITHIN };
-        if until.is_none_or(|until| self.now.since(until) > patience) {
+        let limit = if self.preferred.is_some() { ENDED_WITHIN } else { BACK_WITHIN };
+        if until.is_none_or(|until| self.now.since(until) > limit) {
             return Forecast::Stuck;
         }
         Forecast::Open(Doubt::HolderEnds, self.without_holder())
@@ -238,7 +238,7 @@ impl<'a> Stand<'_, 'a> {
     fn after_the_end(&self, holder: &str) -> Forecast {
         let ended = self.without_holder();
         // A leader that has not renewed since may still acknowledge a ping.
-        let may_live = |entry: &Entry<'_>| entry.leads && entry.absence == Some(Absence::LostLead);
+        let may_live = |entry: &Contender<'_>| entry.leads && entry.absence == Some(Absence::LostLead);
         let alive = self.winners_among(|entry| is_voting(entry) || may_live(entry));
         let others: BTreeSet<String> = alive.iter().filter(|name| *name != holder).cloned().collect();
         match (alive.is_empty(), ended.is_empty()) {
@@ -256,8 +256,8 @@ impl<'a> Stand<'_, 'a> {
     /// Whether the controller elects although the leader is well. Those that are dead and have not expired
     /// have a say in that.
     pub fn is_needed(&self, leader: &str) -> bool {
-        let unexpired: Vec<&Entry<'a>> =
-            self.entries.iter().filter(|entry| entry.state != State::Expired).collect();
+        let unexpired: Vec<&Contender<'a>> =
+            self.entries.iter().filter(|entry| entry.state != CandidateState::Expired).collect();
         if unexpired.iter().any(|entry| is_forced(entry.candidate, self.now)) {
             return true;
         }
@@ -272,7 +272,7 @@ impl<'a> Stand<'_, 'a> {
     /// Whether the controller would take one for the best whose process has ended: it does not ping those that
     /// renewed within the last five seconds.
     fn elects_an_ended_one(&self) -> bool {
-        let unpinged = |entry: &Entry<'a>| {
+        let unpinged = |entry: &Contender<'a>| {
             let renewed = entry.candidate.spec.renew_time;
             entry.absence == Some(Absence::Superseded)
                 && renewed.is_some_and(|renewed| self.now.since(renewed) < ACKNOWLEDGES_WITHIN)
@@ -283,11 +283,11 @@ impl<'a> Stand<'_, 'a> {
             .any(|entry| unpinged(entry) && winners.iter().any(|name| name == entry.candidate.name()))
     }
 
-    fn winners(&self, wanted: impl Fn(&Entry<'a>) -> bool) -> Vec<String> {
+    fn winners(&self, wanted: impl Fn(&Contender<'a>) -> bool) -> Vec<String> {
         self.winners_among(|entry| is_voting(entry) && wanted(entry))
     }
 
-    fn winners_among(&self, wanted: impl Fn(&Entry<'a>) -> bool) -> Vec<String> {
+    fn winners_among(&self, wanted: impl Fn(&Contender<'a>) -> bool) -> Vec<String> {
         let voting: Vec<&Candidate> =
             self.entries.iter().filter(|entry| wanted(entry)).map(|entry| entry.candidate).collect();
         if strategy(&voting) != Strategy::Oldest {
@@ -298,7 +298,7 @@ impl<'a> Stand<'_, 'a> {
 }
 
 /// A candidate that cannot be elected for its versions has a say in the strategy.
-fn is_voting(entry: &Entry<'_>) -> bool {
+fn is_voting(entry: &Contender<'_>) -> bool {
     matches!(entry.absence, None | Some(Absence::Version))
 }
 
@@ -321,7 +321,7 @@ fn elects(names: Vec<String>) -> Forecast {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::{candidate::Spec, lease::Metadata, strategy::OLDEST};
+    use crate::rules::{candidate::LeaseCandidateSpec, lease::Metadata, strategy::OLDEST};
     use jiff::Timestamp;
 
     fn now() -> ServerTime {
@@ -340,13 +340,13 @@ mod tests {
                 creation_timestamp: Some(ago(age)),
                 ..Metadata::default()
             },
-            spec: Spec {
+            spec: LeaseCandidateSpec {
                 renew_time: Some(ago(renewed)),
                 ping_time: pinged.map(ago),
                 binary_version: "1.37.1".into(),
                 emulation_version: "1.37.0".into(),
                 strategy: OLDEST.to_owned(),
-                ..Spec::default()
+                ..LeaseCandidateSpec::default()
             },
         }
     }
@@ -480,7 +480,7 @@ mod tests {
         assert_eq!(forecast(&all, &lease("b", 1, "")), Forecast::Stays);
     }
 
-    /// The controller does not ping who renewed within the last five seconds: it elects them.
+    /// The controller does not ping candidates that renewed within the last five seconds: it elects them.
     #[test]
     fn a_candidate_that_ended_a_moment_ago_may_still_be_elected() {
         let all = |renewed: i64, age: i64| {
@@ -538,12 +538,12 @@ mod tests {
         use Forecast::{Elects, Moves, Nothing, Stays, Stuck};
         let to = |name: &str| names(&[name]);
         for (before, after, strands) in [
-            (Moves(to("b")), ends(&["b"]), Some(Strands::Asked)),
+            (Moves(to("b")), ends(&["b"]), Some(Strands::AskedToStepDown)),
             (Moves(to("b")), Stays, Some(Strands::AboutToBe)),
-            (Elects(to("b")), ends(&["b"]), Some(Strands::Asked)),
-            (Elects(to("b")), Stuck, Some(Strands::Asked)),
-            (Stays, ends(&["b"]), Some(Strands::Asked)),
-            (Moves(to("b")), Forecast::Open(Doubt::HolderTied, to("b")), Some(Strands::Asked)),
+            (Elects(to("b")), ends(&["b"]), Some(Strands::AskedToStepDown)),
+            (Elects(to("b")), Stuck, Some(Strands::AskedToStepDown)),
+            (Stays, ends(&["b"]), Some(Strands::AskedToStepDown)),
+            (Moves(to("b")), Forecast::Open(Doubt::HolderTied, to("b")), Some(Strands::AskedToStepDown)),
             (Stays, Moves(to("b")), None),
             (Stays, Stays, None),
             (Moves(to("b")), Moves(to("c")), None),

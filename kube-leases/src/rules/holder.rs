@@ -1,4 +1,4 @@
-//! Who holds a lease: identities, and the prefix that is reserved for administrators (KEP-1411).
+//! The holder of a lease: identities, and the prefix that is reserved for administrators (KEP-1411).
 
 use std::fmt;
 
@@ -30,8 +30,8 @@ pub struct Who {
 
 impl Who {
     /// The authenticated user on this host: the same in the next invocation, so that a release
-    /// knows what an acquisition wrote. `login` is who is logged in there, which tells apart the
-    /// people who share the user of one kubeconfig.
+    /// knows what an acquisition wrote. `login` is the user that is logged in there: several
+    /// people may share the user of one kubeconfig.
     pub fn user(user: &str, login: Option<&str>, host: &str, admin: bool) -> Self {
         let plain = match login.filter(|login| is_login(login) && !names(user, login)) {
             Some(login) => format!("{user}/{login}@{host}"),
@@ -114,7 +114,7 @@ fn is_login(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.chars().all(allowed)
 }
 
-/// Whether a user's name on the cluster says already who is logged in: `jane`, `oidc:jane`,
+/// Whether a user's name on the cluster already names the login: `jane`, `oidc:jane`,
 /// `jane@example.org`.
 fn names(user: &str, login: &str) -> bool {
     user.split(['@', ':', '/']).any(|part| part == login)

@@ -8,7 +8,7 @@
 //! A kube-apiserver writes `renewTime` by its own clock, and through itself, so that the times in
 //! `managedFields` are by that clock too: nothing on the lease tells a wrong clock from a late renewal. So
 //! from one look a renewal in the future says nothing, and one of a clock that is behind looks older than
-//! it is. A watch sees the renewals arrive, and goes by that: see [`Renewal`].
+//! it is. A watch sees the renewals arrive, and goes by that: see [`ApiserverRenewal`].
 //!
 //! A graceful shutdown deletes the lease, and so does a start, before it creates a new one: what
 //! stays behind and grows old is a member that was killed, hangs, or lost its way to etcd.
@@ -47,7 +47,7 @@ pub const SILENT_AFTER: SignedDuration = SignedDuration::from_secs(6 * RENEW_INT
 /// What the last renewal says about a kube-apiserver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum ApiserverState {
     /// Renewed within the last three intervals.
     Alive,
     /// Missed three renewals or more: restarting, overloaded, or just killed.
@@ -82,7 +82,7 @@ pub struct Identity {
     #[serde(skip)]
     pub age: Option<SignedDuration>,
     /// What its last renewal says of it.
-    pub state: State,
+    pub state: ApiserverState,
     /// The part of the holder identity that is new at every start.
     pub holder_uuid: Option<String>,
     /// The name of the lease.
@@ -103,7 +103,7 @@ impl Identity {
     }
 
     /// Reads an identity lease whose renewals are watched.
-    pub fn observed(lease: &Lease, seen: Option<&Renewal>, now: ServerTime) -> Option<Self> {
+    pub fn observed(lease: &Lease, seen: Option<&ApiserverRenewal>, now: ServerTime) -> Option<Self> {
         if !is_identity(lease) {
             return None;
         }
@@ -146,7 +146,7 @@ impl Identity {
 
 /// The last renewal of a lease that is watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Renewal {
+pub struct ApiserverRenewal {
     uid: String,
     renewed: Option<Timestamp>,
     /// Since when the lease has looked like this, as far as it was seen.
@@ -156,7 +156,7 @@ pub struct Renewal {
     offset: Option<SignedDuration>,
 }
 
-impl Renewal {
+impl ApiserverRenewal {
     /// What is seen at the first look. `just_made`: it was not there a moment ago.
     pub fn first(lease: &Lease, just_made: bool, now: ServerTime) -> Self {
         let renewed = lease.renewed();
@@ -177,7 +177,7 @@ impl Renewal {
 
 /// What happened to a kube-apiserver between two looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happened {
+pub enum ApiserverEvent {
     /// It has a lease now, and had none before.
     Joined,
     /// Its lease was deleted, or is not marked as one any more.
@@ -185,10 +185,10 @@ pub enum Happened {
     /// It is another process than before.
     Restarted,
     /// The same process, and its last renewal says something else of it.
-    Became(State),
+    Became(ApiserverState),
 }
 
-impl Happened {
+impl ApiserverEvent {
     /// From one look to the next, if anything happened at all; an identity that was not there, or is
     /// no longer, is `None`.
     pub fn between(before: Option<&Identity>, after: Option<&Identity>) -> Option<Self> {
@@ -222,7 +222,7 @@ pub fn is_identity(lease: &Lease) -> bool {
 }
 
 /// How long ago a lease was renewed, at least: negative for a renewal in the future.
-fn age(lease: &Lease, seen: Option<&Renewal>, now: ServerTime) -> Option<SignedDuration> {
+fn age(lease: &Lease, seen: Option<&ApiserverRenewal>, now: ServerTime) -> Option<SignedDuration> {
     let written = now.since(lease.renewed()?);
     let Some(seen) = seen else { return Some(written) };
     let unchanged = now.since(seen.since.0);
@@ -234,20 +234,20 @@ fn age(lease: &Lease, seen: Option<&Renewal>, now: ServerTime) -> Option<SignedD
     })
 }
 
-fn state(lease: &Lease, seen: Option<&Renewal>, now: ServerTime) -> State {
+fn state(lease: &Lease, seen: Option<&ApiserverRenewal>, now: ServerTime) -> ApiserverState {
     let Some(age) = age(lease, seen, now) else {
-        return State::Unknown;
+        return ApiserverState::Unknown;
     };
     let collectable = lease
         .spec
         .lease_duration_seconds
         .is_some_and(|seconds| age > SignedDuration::from_secs(seconds.into()) && age > SILENT_AFTER);
     match age {
-        _ if collectable => State::Expired,
-        age if age > SILENT_AFTER => State::Silent,
-        age if age > LATE_AFTER => State::Late,
-        age if age < -SKEWED_AFTER => State::Skewed,
-        _ => State::Alive,
+        _ if collectable => ApiserverState::Expired,
+        age if age > SILENT_AFTER => ApiserverState::Silent,
+        age if age > LATE_AFTER => ApiserverState::Late,
+        age if age < -SKEWED_AFTER => ApiserverState::Skewed,
+        _ => ApiserverState::Alive,
     }
 }
 
@@ -277,20 +277,20 @@ mod tests {
     #[test]
     fn states_at_their_edges() {
         for (age, state) in [
-            (-7200.0, State::Skewed), // the renewing apiserver's clock is ahead
-            (-10.001, State::Skewed),
-            (-10.0, State::Alive),
-            (-1.0, State::Alive),
-            (0.0, State::Alive),
-            (10.4, State::Alive),
-            (30.0, State::Alive),
-            (30.001, State::Late),
-            (60.0, State::Late),
-            (60.001, State::Silent),
-            (3000.0, State::Silent), // dead for fifty minutes, and not yet expired
-            (3600.0, State::Silent),
-            (3600.001, State::Expired),
-            (1e9, State::Expired),
+            (-7200.0, ApiserverState::Skewed), // the renewing apiserver's clock is ahead
+            (-10.001, ApiserverState::Skewed),
+            (-10.0, ApiserverState::Alive),
+            (-1.0, ApiserverState::Alive),
+            (0.0, ApiserverState::Alive),
+            (10.4, ApiserverState::Alive),
+            (30.0, ApiserverState::Alive),
+            (30.001, ApiserverState::Late),
+            (60.0, ApiserverState::Late),
+            (60.001, ApiserverState::Silent),
+            (3000.0, ApiserverState::Silent), // dead for fifty minutes, and not yet expired
+            (3600.0, ApiserverState::Silent),
+            (3600.001, ApiserverState::Expired),
+            (1e9, ApiserverState::Expired),
         ] {
             assert_eq!(super::state(&lease(age), None, now()), state, "renewed {age} s ago");
         }
@@ -306,12 +306,12 @@ mod tests {
                 7200.0,
                 &[-5.0, 5.0, 15.0, 25.0][..],
                 &[
-                    (0.0, State::Skewed),
-                    (4.9, State::Skewed),
-                    (5.0, State::Alive),
-                    (50.0, State::Alive),
-                    (55.1, State::Late),
-                    (85.1, State::Silent),
+                    (0.0, ApiserverState::Skewed),
+                    (4.9, ApiserverState::Skewed),
+                    (5.0, ApiserverState::Alive),
+                    (50.0, ApiserverState::Alive),
+                    (55.1, ApiserverState::Late),
+                    (85.1, ApiserverState::Silent),
                 ][..],
             ),
             (
@@ -319,11 +319,11 @@ mod tests {
                 7200.0,
                 &[-5.0],
                 &[
-                    (0.0, State::Skewed),
-                    (30.0, State::Skewed),
-                    (30.1, State::Late),
-                    (60.1, State::Silent),
-                    (3700.0, State::Expired),
+                    (0.0, ApiserverState::Skewed),
+                    (30.0, ApiserverState::Skewed),
+                    (30.1, ApiserverState::Late),
+                    (60.1, ApiserverState::Silent),
+                    (3700.0, ApiserverState::Expired),
                 ],
             ),
             (
@@ -331,34 +331,49 @@ mod tests {
                 -70.0,
                 &[-5.0, 5.0, 15.0, 25.0],
                 &[
-                    (0.0, State::Silent),
-                    (4.9, State::Silent),
-                    (5.0, State::Alive),
-                    (25.0, State::Alive),
-                    (55.1, State::Late),
+                    (0.0, ApiserverState::Silent),
+                    (4.9, ApiserverState::Silent),
+                    (5.0, ApiserverState::Alive),
+                    (25.0, ApiserverState::Alive),
+                    (55.1, ApiserverState::Late),
                 ],
             ),
             (
                 "right, and alive",
                 0.0,
                 &[-5.0, 5.0],
-                &[(0.0, State::Alive), (5.0, State::Alive), (35.0, State::Alive), (35.1, State::Late)],
+                &[
+                    (0.0, ApiserverState::Alive),
+                    (5.0, ApiserverState::Alive),
+                    (35.0, ApiserverState::Alive),
+                    (35.1, ApiserverState::Late),
+                ],
             ),
-            ("right, and dead for long", 0.0, &[-4000.0], &[(0.0, State::Expired), (9.0, State::Expired)]),
+            (
+                "right, and dead for long",
+                0.0,
+                &[-4000.0],
+                &[(0.0, ApiserverState::Expired), (9.0, ApiserverState::Expired)],
+            ),
             // Late by the lease, before it is late by what was seen.
-            ("right, and just died", 0.0, &[-25.0], &[(0.0, State::Alive), (5.1, State::Late)]),
+            (
+                "right, and just died",
+                0.0,
+                &[-25.0],
+                &[(0.0, ApiserverState::Alive), (5.1, ApiserverState::Late)],
+            ),
         ] {
             let mut times: Vec<f64> = states.iter().map(|(time, _)| *time).collect();
             times.extend(renewals.iter().filter(|time| **time > 0.0));
             times.sort_by(f64::total_cmp);
-            let mut seen: Option<Renewal> = None;
+            let mut seen: Option<ApiserverRenewal> = None;
             for time in times {
                 let last =
                     renewals.iter().copied().filter(|renewal| *renewal <= time).fold(f64::MIN, f64::max);
                 let lease = lease(-(last + ahead));
                 match &mut seen {
                     Some(seen) => seen.look(&lease, false, at(time)),
-                    None => seen = Some(Renewal::first(&lease, false, at(time))),
+                    None => seen = Some(ApiserverRenewal::first(&lease, false, at(time))),
                 }
                 let state = super::state(&lease, seen.as_ref(), at(time));
                 for (_, expected) in states.iter().filter(|(of, _)| (of - time).abs() < 1e-9) {
@@ -368,13 +383,16 @@ mod tests {
         }
         // What was not there before has just been made.
         let new = lease(7200.0);
-        assert_eq!(super::state(&new, Some(&Renewal::first(&new, true, at(0.0))), at(1.0)), State::Alive);
+        assert_eq!(
+            super::state(&new, Some(&ApiserverRenewal::first(&new, true, at(0.0))), at(1.0)),
+            ApiserverState::Alive
+        );
         // Another process of the same name.
-        let mut seen = Renewal::first(&new, false, at(0.0));
+        let mut seen = ApiserverRenewal::first(&new, false, at(0.0));
         let mut other = new.clone();
         other.metadata.uid = "2".into();
         seen.look(&other, false, at(9.0));
-        assert_eq!(super::state(&other, Some(&seen), at(10.0)), State::Alive);
+        assert_eq!(super::state(&other, Some(&seen), at(10.0)), ApiserverState::Alive);
     }
 
     /// Renewed once while there was no connection, and then no more.
@@ -382,14 +400,14 @@ mod tests {
     fn what_was_renewed_in_a_gap_was_not_seen_to_arrive() {
         let at = |seconds: f64| ServerTime(instant(seconds));
         for (ahead, known, state) in [
-            (0.0, true, State::Silent),
-            (7200.0, true, State::Silent),
-            (-70.0, true, State::Silent),
-            (0.0, false, State::Silent),
-            (7200.0, false, State::Skewed),
+            (0.0, true, ApiserverState::Silent),
+            (7200.0, true, ApiserverState::Silent),
+            (-70.0, true, ApiserverState::Silent),
+            (0.0, false, ApiserverState::Silent),
+            (7200.0, false, ApiserverState::Skewed),
         ] {
             let renewed = |time: f64| lease(-(time + ahead));
-            let mut seen = Renewal::first(&renewed(-5.0), false, at(0.0));
+            let mut seen = ApiserverRenewal::first(&renewed(-5.0), false, at(0.0));
             if known {
                 seen.look(&renewed(5.0), false, at(5.0));
             }
@@ -400,7 +418,11 @@ mod tests {
                 let mut seen = seen.clone();
                 let next = lease(-(305.0 + clock));
                 seen.look(&next, false, at(305.0));
-                assert_eq!(super::state(&next, Some(&seen), at(306.0)), State::Alive, "{ahead} {clock}");
+                assert_eq!(
+                    super::state(&next, Some(&seen), at(306.0)),
+                    ApiserverState::Alive,
+                    "{ahead} {clock}"
+                );
             }
         }
     }
@@ -415,24 +437,30 @@ mod tests {
         };
         for (before, after, happened) in [
             (None, None, None),
-            (None, look("1", "a", 0.0), Some(Happened::Joined)),
-            (None, look("1", "a", 99.0), Some(Happened::Joined)),
-            (look("1", "a", 0.0), None, Some(Happened::Left)),
+            (None, look("1", "a", 0.0), Some(ApiserverEvent::Joined)),
+            (None, look("1", "a", 99.0), Some(ApiserverEvent::Joined)),
+            (look("1", "a", 0.0), None, Some(ApiserverEvent::Left)),
             (look("1", "a", 9.0), look("1", "a", 0.0), None),
-            (look("1", "a", 9.0), look("1", "a", 31.0), Some(Happened::Became(State::Late))),
-            (look("1", "a", 61.0), look("1", "a", 0.0), Some(Happened::Became(State::Alive))),
+            (look("1", "a", 9.0), look("1", "a", 31.0), Some(ApiserverEvent::Became(ApiserverState::Late))),
+            (look("1", "a", 61.0), look("1", "a", 0.0), Some(ApiserverEvent::Became(ApiserverState::Alive))),
             // A new lease, as today's releases make; a new holder in the old one, as before.
-            (look("1", "a", 61.0), look("2", "b", 0.0), Some(Happened::Restarted)),
-            (look("1", "a", 61.0), look("1", "b", 0.0), Some(Happened::Restarted)),
-            (look("1", "a", 0.0), look("2", "a", 0.0), Some(Happened::Restarted)),
+            (look("1", "a", 61.0), look("2", "b", 0.0), Some(ApiserverEvent::Restarted)),
+            (look("1", "a", 61.0), look("1", "b", 0.0), Some(ApiserverEvent::Restarted)),
+            (look("1", "a", 0.0), look("2", "a", 0.0), Some(ApiserverEvent::Restarted)),
         ] {
-            assert_eq!(Happened::between(before.as_ref(), after.as_ref()), happened, "{before:?} {after:?}");
+            assert_eq!(
+                ApiserverEvent::between(before.as_ref(), after.as_ref()),
+                happened,
+                "{before:?} {after:?}"
+            );
         }
     }
 
     #[test]
     fn a_short_duration_does_not_make_a_living_apiserver_expired() {
-        for (age, state) in [(5.0, State::Alive), (60.0, State::Late), (60.001, State::Expired)] {
+        for (age, state) in
+            [(5.0, ApiserverState::Alive), (60.0, ApiserverState::Late), (60.001, ApiserverState::Expired)]
+        {
             let mut lease = lease(age);
             lease.spec.lease_duration_seconds = Some(1);
             assert_eq!(super::state(&lease, None, now()), state, "renewed {age} s ago");
@@ -443,11 +471,11 @@ mod tests {
     fn missing_fields_are_not_taken_for_life() {
         let mut lease = lease(0.0);
         lease.spec.renew_time = None;
-        assert_eq!(super::state(&lease, None, now()), State::Unknown);
+        assert_eq!(super::state(&lease, None, now()), ApiserverState::Unknown);
 
         let mut lease = self::lease(1e6);
         lease.spec.lease_duration_seconds = None;
-        assert_eq!(super::state(&lease, None, now()), State::Silent);
+        assert_eq!(super::state(&lease, None, now()), ApiserverState::Silent);
     }
 
     #[test]

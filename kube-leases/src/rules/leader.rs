@@ -6,7 +6,7 @@
 //!
 //! A holder names itself as it likes. client-go's examples and nearly all components use
 //! `<host name>_<uuid>`, and in a pod the host name is the pod's, or with host networking the
-//! node's. So whose it is can be guessed, never known.
+//! node's. So the process of a holder can be guessed, never known.
 
 use std::collections::VecDeque;
 
@@ -37,7 +37,7 @@ const FLAPPING: (usize, SignedDuration) = (3, SignedDuration::from_mins(10));
 /// How a leader-election lease stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum LeaseState {
     /// Renewed in time.
     Healthy,
     /// Not renewed for so long that the holder may be giving up.
@@ -52,7 +52,7 @@ pub enum State {
     Unknown,
 }
 
-impl State {
+impl LeaseState {
     /// Whether the lease has a leader, and has not expired.
     pub fn has_leader(self) -> bool {
         matches!(self, Self::Healthy | Self::Late)
@@ -95,7 +95,7 @@ pub fn is_leader_election(lease: &Lease) -> bool {
     !elsewhere.contains(&lease.metadata.namespace.as_str()) && !identity::is_identity(lease)
 }
 
-/// Whose the holder of a lease is; a pod beside the lease rather than one elsewhere. A holder that
+/// The process that a holder is; a pod beside the lease rather than one elsewhere. A holder that
 /// does not call itself `<host>_<something>`, nor as a controller calls its pods, cannot be told.
 pub fn belongs(lease: &Lease, places: &impl Places) -> Belongs {
     let holder = lease.holder();
@@ -134,22 +134,25 @@ fn find(host: &str, lease: &Lease, places: &impl Places) -> Belongs {
     }
 }
 
-/// How a lease stands, given whose the holder is.
-pub fn state(lease: &Lease, belongs: &Belongs, now: ServerTime) -> State {
+/// How a lease stands, given the process that its holder is.
+pub fn state(lease: &Lease, belongs: &Belongs, now: ServerTime) -> LeaseState {
     if lease.holder().is_empty() {
-        return State::Released;
+        return LeaseState::Released;
     }
-    let (Some(renewed), Some(duration)) = (lease.renewed(), lease.duration()) else { return State::Unknown };
+    let (Some(renewed), Some(duration)) = (lease.renewed(), lease.duration()) else {
+        return LeaseState::Unknown;
+    };
     let age = now.since(renewed);
     if age > duration {
-        // Who renews is somewhere, in this cluster or not: the hosts of a control plane need not be nodes. Who
-        // does not, and is nowhere, is gone; but not before another had the time to follow.
+        // A holder that renews runs somewhere, in this cluster or not: the hosts of a control plane need not be
+        // nodes. One that does not renew, and is no pod or node, is gone; but not before another had the time to
+        // follow.
         let gone = *belongs == Belongs::None && age - duration > FAILOVER;
-        if gone { State::Ghost } else { State::Expired }
+        if gone { LeaseState::Ghost } else { LeaseState::Expired }
     } else if age * 3 > duration * LATE_AFTER_THIRDS {
-        State::Late
+        LeaseState::Late
     } else {
-        State::Healthy
+        LeaseState::Healthy
     }
 }
 
@@ -189,16 +192,16 @@ impl History {
 
 /// A lease at a look.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct LeaseLook {
     /// Empty for none.
     pub holder: String,
     /// How the lease stands.
-    pub state: State,
+    pub state: LeaseState,
 }
 
 /// What happened to a lease between two looks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Happened {
+pub enum LeaseEvent {
     /// The lease was created.
     Appeared {
         /// Its holder, if it has one.
@@ -219,16 +222,16 @@ pub enum Happened {
     /// Its last renewal, or the lack of one, says something else of it.
     Became {
         /// Its state now.
-        state: State,
+        state: LeaseState,
         /// Its state before.
-        before: State,
+        before: LeaseState,
     },
 }
 
-impl Happened {
+impl LeaseEvent {
     /// From one look to the next, if anything happened; `None` for a lease that was, or is, not there.
-    pub fn between(before: Option<&Look>, after: Option<&Look>) -> Option<Self> {
-        let holder = |look: &Look| Some(look.holder.clone()).filter(|holder| !holder.is_empty());
+    pub fn between(before: Option<&LeaseLook>, after: Option<&LeaseLook>) -> Option<Self> {
+        let holder = |look: &LeaseLook| Some(look.holder.clone()).filter(|holder| !holder.is_empty());
         match (before, after) {
             (None, None) => None,
             (None, Some(new)) => Some(Self::Appeared { holder: holder(new) }),
@@ -294,37 +297,42 @@ mod tests {
         let pod =
             |namespace: &str, name: &str| Belongs::Pod { namespace: namespace.into(), name: name.into() };
         for (holder, renewed, belongs_, state_) in [
-            (Some("web-7d4b9c8f6d-x2x5z_1234"), Some(1), pod("apps", POD), State::Healthy),
-            (Some("web-7d4b9c8f6d-x2x5z_1234"), Some(10), pod("apps", POD), State::Healthy),
-            (Some("web-7d4b9c8f6d-x2x5z_1234"), Some(11), pod("apps", POD), State::Late),
-            (Some("web-7d4b9c8f6d-x2x5z_1234"), Some(15), pod("apps", POD), State::Late),
-            (Some("web-7d4b9c8f6d-x2x5z_1234"), Some(16), pod("apps", POD), State::Expired),
-            (Some("operator-0"), Some(1), pod("ops", "operator-0"), State::Healthy),
-            (Some("cp-1_58b1"), Some(1), Belongs::Node { name: "cp-1".into() }, State::Healthy),
-            (Some("cp-1_58b1"), Some(16), Belongs::Node { name: "cp-1".into() }, State::Expired),
+            (Some("web-7d4b9c8f6d-x2x5z_1234"), Some(1), pod("apps", POD), LeaseState::Healthy),
+            (Some("web-7d4b9c8f6d-x2x5z_1234"), Some(10), pod("apps", POD), LeaseState::Healthy),
+            (Some("web-7d4b9c8f6d-x2x5z_1234"), Some(11), pod("apps", POD), LeaseState::Late),
+            (Some("web-7d4b9c8f6d-x2x5z_1234"), Some(15), pod("apps", POD), LeaseState::Late),
+            (Some("web-7d4b9c8f6d-x2x5z_1234"), Some(16), pod("apps", POD), LeaseState::Expired),
+            (Some("operator-0"), Some(1), pod("ops", "operator-0"), LeaseState::Healthy),
+            (Some("cp-1_58b1"), Some(1), Belongs::Node { name: "cp-1".into() }, LeaseState::Healthy),
+            (Some("cp-1_58b1"), Some(16), Belongs::Node { name: "cp-1".into() }, LeaseState::Expired),
             // Renewed by a process that is not in the cluster.
-            (Some("laptop_58b1"), Some(1), Belongs::None, State::Healthy),
-            (Some("laptop_58b1"), Some(11), Belongs::None, State::Late),
-            (Some("cp-9_58b1"), Some(75), Belongs::None, State::Expired), // a failover, where hosts are no nodes
-            (Some("cp-9_58b1"), Some(76), Belongs::None, State::Ghost),
+            (Some("laptop_58b1"), Some(1), Belongs::None, LeaseState::Healthy),
+            (Some("laptop_58b1"), Some(11), Belongs::None, LeaseState::Late),
+            (Some("cp-9_58b1"), Some(75), Belongs::None, LeaseState::Expired), // a failover, where hosts are no nodes
+            (Some("cp-9_58b1"), Some(76), Belongs::None, LeaseState::Ghost),
             // Named like a pod: of another cluster, of a hosted control plane, or of none any more.
-            (Some("web-7d4b9c8f6d-zzzzz_1"), Some(1), Belongs::None, State::Healthy),
-            (Some("web-7d4b9c8f6d-zzzzz_1"), Some(16), Belongs::None, State::Expired),
-            (Some("web-7d4b9c8f6d-zzzzz_1"), Some(90), Belongs::None, State::Ghost),
+            (Some("web-7d4b9c8f6d-zzzzz_1"), Some(1), Belongs::None, LeaseState::Healthy),
+            (Some("web-7d4b9c8f6d-zzzzz_1"), Some(16), Belongs::None, LeaseState::Expired),
+            (Some("web-7d4b9c8f6d-zzzzz_1"), Some(90), Belongs::None, LeaseState::Ghost),
             // The plain name of a pod.
-            (Some("web-7d4b9c8f6d-x2x5z"), Some(90), pod("apps", POD), State::Expired),
-            (Some("web-7d4b9c8f6d-zzzzz"), Some(90), Belongs::None, State::Ghost),
-            (Some("agent-zzzzz"), Some(90), Belongs::None, State::Ghost),
-            (Some("some-words"), Some(90), Belongs::Unseen, State::Expired),
-            (Some("zzzzz"), Some(90), Belongs::Unseen, State::Expired),
-            (Some("cp-1.example.com_58b1"), Some(16), Belongs::Node { name: "cp-1".into() }, State::Expired),
+            (Some("web-7d4b9c8f6d-x2x5z"), Some(90), pod("apps", POD), LeaseState::Expired),
+            (Some("web-7d4b9c8f6d-zzzzz"), Some(90), Belongs::None, LeaseState::Ghost),
+            (Some("agent-zzzzz"), Some(90), Belongs::None, LeaseState::Ghost),
+            (Some("some-words"), Some(90), Belongs::Unseen, LeaseState::Expired),
+            (Some("zzzzz"), Some(90), Belongs::Unseen, LeaseState::Expired),
+            (
+                Some("cp-1.example.com_58b1"),
+                Some(16),
+                Belongs::Node { name: "cp-1".into() },
+                LeaseState::Expired,
+            ),
             // Nothing says that these are names of hosts.
-            (Some("1700000000000-8081-ebs-csi-aws-com"), Some(90), Belongs::Unseen, State::Expired),
-            (Some("apps/web-0"), Some(90), Belongs::Unseen, State::Expired),
-            (Some("_"), Some(90), Belongs::Unseen, State::Expired),
-            (Some(""), Some(1), Belongs::Unseen, State::Released),
-            (None, None, Belongs::Unseen, State::Released),
-            (Some("cp-1_1"), None, Belongs::Node { name: "cp-1".into() }, State::Unknown),
+            (Some("1700000000000-8081-ebs-csi-aws-com"), Some(90), Belongs::Unseen, LeaseState::Expired),
+            (Some("apps/web-0"), Some(90), Belongs::Unseen, LeaseState::Expired),
+            (Some("_"), Some(90), Belongs::Unseen, LeaseState::Expired),
+            (Some(""), Some(1), Belongs::Unseen, LeaseState::Released),
+            (None, None, Belongs::Unseen, LeaseState::Released),
+            (Some("cp-1_1"), None, Belongs::Node { name: "cp-1".into() }, LeaseState::Unknown),
         ] {
             let lease = lease(holder, renewed);
             let found = belongs(&lease, &there);
@@ -333,47 +341,47 @@ mod tests {
         }
         let gone = lease(Some("web-7d4b9c8f6d-zzzzz_1"), Some(16));
         assert_eq!(belongs(&gone, &NoRights), Belongs::Unseen);
-        assert_eq!(state(&gone, &Belongs::Unseen, now()), State::Expired, "not seen is not gone");
+        assert_eq!(state(&gone, &Belongs::Unseen, now()), LeaseState::Expired, "not seen is not gone");
     }
 
     #[test]
     fn a_lease_that_is_late_still_has_a_leader() {
-        use State::{Expired, Ghost, Healthy, Late, Released, Unknown};
-        let led = [Healthy, Late, Expired, Released, Ghost, Unknown].map(State::has_leader);
+        use LeaseState::{Expired, Ghost, Healthy, Late, Released, Unknown};
+        let led = [Healthy, Late, Expired, Released, Ghost, Unknown].map(LeaseState::has_leader);
         assert_eq!(led, [true, true, false, false, false, false]);
     }
 
     #[test]
     fn what_happened_to_a_lease_between_two_looks() {
-        let look = |holder: &str, state| Some(Look { holder: holder.to_owned(), state });
+        let look = |holder: &str, state| Some(LeaseLook { holder: holder.to_owned(), state });
         let name = |name: &str| Some(name.to_owned());
         for (before, after, happened) in [
             (None, None, None),
-            (None, look("a", State::Healthy), Some(Happened::Appeared { holder: name("a") })),
-            (look("", State::Released), None, Some(Happened::Deleted { holder: None })),
-            (look("a", State::Healthy), look("a", State::Healthy), None),
+            (None, look("a", LeaseState::Healthy), Some(LeaseEvent::Appeared { holder: name("a") })),
+            (look("", LeaseState::Released), None, Some(LeaseEvent::Deleted { holder: None })),
+            (look("a", LeaseState::Healthy), look("a", LeaseState::Healthy), None),
             (
-                look("a", State::Expired),
-                look("b", State::Healthy),
-                Some(Happened::Leads { holder: "b".into(), before: name("a") }),
+                look("a", LeaseState::Expired),
+                look("b", LeaseState::Healthy),
+                Some(LeaseEvent::Leads { holder: "b".into(), before: name("a") }),
             ),
             (
-                look("", State::Released),
-                look("b", State::Healthy),
-                Some(Happened::Leads { holder: "b".into(), before: None }),
+                look("", LeaseState::Released),
+                look("b", LeaseState::Healthy),
+                Some(LeaseEvent::Leads { holder: "b".into(), before: None }),
             ),
             (
-                look("a", State::Healthy),
-                look("", State::Released),
-                Some(Happened::Became { state: State::Released, before: State::Healthy }),
+                look("a", LeaseState::Healthy),
+                look("", LeaseState::Released),
+                Some(LeaseEvent::Became { state: LeaseState::Released, before: LeaseState::Healthy }),
             ),
             (
-                look("a", State::Healthy),
-                look("a", State::Late),
-                Some(Happened::Became { state: State::Late, before: State::Healthy }),
+                look("a", LeaseState::Healthy),
+                look("a", LeaseState::Late),
+                Some(LeaseEvent::Became { state: LeaseState::Late, before: LeaseState::Healthy }),
             ),
         ] {
-            let found = Happened::between(before.as_ref(), after.as_ref());
+            let found = LeaseEvent::between(before.as_ref(), after.as_ref());
             assert_eq!(found, happened, "{before:?} {after:?}");
         }
     }

@@ -14,7 +14,7 @@ use super::{
 
 /// How a lease stands at a look.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum LeaderStanding {
     /// There is no such lease.
     NoLease,
     /// The lease has no holder.
@@ -65,7 +65,7 @@ pub fn is_named(holder: &str, name: &str) -> bool {
 
 /// What was seen so far of a process that is waited for.
 #[derive(Clone, Debug)]
-pub struct Wait<'a> {
+pub struct LeaderWait<'a> {
     name: &'a str,
     stable: SignedDuration,
     term: Option<Term>,
@@ -80,42 +80,42 @@ struct Term {
     proven: Option<ServerTime>,
 }
 
-impl<'a> Wait<'a> {
+impl<'a> LeaderWait<'a> {
     /// Until the process of this name has led for as long as `stable`.
     pub fn new(name: &'a str, stable: SignedDuration) -> Self {
         Self { name, stable, term: None }
     }
 
     /// Takes in the lease as it is now, at each change and in between.
-    pub fn observe(&mut self, lease: Option<&Lease>, now: ServerTime) -> Standing {
+    pub fn observe(&mut self, lease: Option<&Lease>, now: ServerTime) -> LeaderStanding {
         let before = self.term.take();
-        let Some(lease) = lease else { return Standing::NoLease };
+        let Some(lease) = lease else { return LeaderStanding::NoLease };
         let leader = lease.holder().to_owned();
         if leader.is_empty() {
-            return Standing::Released;
+            return LeaderStanding::Released;
         }
         let (renewed, until) = match (lease.renewed(), lease.expires()) {
             (Some(renewed), Some(until)) if until >= now.0 => (renewed, until),
-            _ => return Standing::Expired { holder: leader },
+            _ => return LeaderStanding::Expired { holder: leader },
         };
         let preferred = lease.spec.preferred_holder.clone().filter(|it| !it.is_empty());
         if !is_named(&leader, self.name) {
-            return Standing::Other { leader, preferred };
+            return LeaderStanding::Other { leader, preferred };
         }
         if let Some(preferred) = preferred {
             // It does not renew any more.
-            return Standing::SteppingDown { leader, preferred };
+            return LeaderStanding::SteppingDown { leader, preferred };
         }
         let before = before.filter(|term| term.holder == leader && renewed <= term.until);
         let renewal = before.as_ref().is_some_and(|term| renewed > term.renewed);
         let proven = before.and_then(|term| term.proven).or(renewal.then_some(now));
         self.term = Some(Term { holder: leader.clone(), renewed, until, proven });
-        let Some(since) = proven else { return Standing::Elected { leader } };
+        let Some(since) = proven else { return LeaderStanding::Elected { leader } };
         let left = self.stable.saturating_sub(now.since(since.0));
         if renewal && !left.is_positive() {
-            Standing::Leads { leader }
+            LeaderStanding::Leads { leader }
         } else {
-            Standing::Settling { leader, left: left.max(SignedDuration::ZERO) }
+            LeaderStanding::Settling { leader, left: left.max(SignedDuration::ZERO) }
         }
     }
 }
@@ -145,24 +145,24 @@ mod tests {
         }
     }
 
-    fn other(leader: &str, preferred: Option<&str>) -> Standing {
-        Standing::Other { leader: leader.into(), preferred: preferred.map(str::to_owned) }
+    fn other(leader: &str, preferred: Option<&str>) -> LeaderStanding {
+        LeaderStanding::Other { leader: leader.into(), preferred: preferred.map(str::to_owned) }
     }
 
-    fn elected(leader: &str) -> Standing {
-        Standing::Elected { leader: leader.into() }
+    fn elected(leader: &str) -> LeaderStanding {
+        LeaderStanding::Elected { leader: leader.into() }
     }
 
-    fn settling(left: i64) -> Standing {
-        Standing::Settling { leader: B.into(), left: SignedDuration::from_secs(left) }
+    fn settling(left: i64) -> LeaderStanding {
+        LeaderStanding::Settling { leader: B.into(), left: SignedDuration::from_secs(left) }
     }
 
-    fn leads() -> Standing {
-        Standing::Leads { leader: B.into() }
+    fn leads() -> LeaderStanding {
+        LeaderStanding::Leads { leader: B.into() }
     }
 
-    fn play(name: &str, stable: i64, looks: &[(i64, Option<Lease>, Standing)]) {
-        let mut wait = Wait::new(name, SignedDuration::from_secs(stable));
+    fn play(name: &str, stable: i64, looks: &[(i64, Option<Lease>, LeaderStanding)]) {
+        let mut wait = LeaderWait::new(name, SignedDuration::from_secs(stable));
         for (n, (now, lease, standing)) in looks.iter().enumerate() {
             let seen = wait.observe(lease.as_ref(), ServerTime(at(*now)));
             assert_eq!(seen, *standing, "look {n}, at {now}");
@@ -180,15 +180,15 @@ mod tests {
             "cp-2",
             0,
             &[
-                (0, None, Standing::NoLease),
+                (0, None, LeaderStanding::NoLease),
                 (1, Some(lease(A, 0, 15, None)), other(A, None)),
                 (2, Some(lease(A, 0, 15, Some(""))), other(A, None)),
                 (3, Some(lease(A, 0, 15, Some(B))), other(A, Some(B))),
                 (15, Some(lease(A, 0, 15, Some(B))), other(A, Some(B))),
-                (16, Some(lease(A, 0, 15, Some(B))), Standing::Expired { holder: A.into() }),
-                (16, Some(nameless), Standing::Released),
-                (16, Some(released), Standing::Released),
-                (16, Some(endless), Standing::Expired { holder: B.into() }),
+                (16, Some(lease(A, 0, 15, Some(B))), LeaderStanding::Expired { holder: A.into() }),
+                (16, Some(nameless), LeaderStanding::Released),
+                (16, Some(released), LeaderStanding::Released),
+                (16, Some(endless), LeaderStanding::Expired { holder: B.into() }),
                 (17, Some(lease(B, 17, 5, None)), elected(B)),
                 (18, Some(lease(B, 17, 5, None)), elected(B)),
                 (19, Some(lease(B, 19, 15, None)), leads()),
@@ -219,15 +219,15 @@ mod tests {
     #[test]
     fn a_lead_that_was_interrupted_counts_anew() {
         let renewed = |seconds| Some(lease(B, seconds, 15, None));
-        let expired = Standing::Expired { holder: B.into() };
-        let down = Standing::SteppingDown { leader: B.into(), preferred: A.into() };
+        let expired = LeaderStanding::Expired { holder: B.into() };
+        let down = LeaderStanding::SteppingDown { leader: B.into(), preferred: A.into() };
         let again = "cp-2_cccc";
-        let for_itself = Standing::SteppingDown { leader: B.into(), preferred: B.into() };
+        let for_itself = LeaderStanding::SteppingDown { leader: B.into(), preferred: B.into() };
         for (interruption, standing) in [
             (renewed(2), expired),
             (Some(lease(B, 19, 15, Some(B))), for_itself),
-            (Some(lease("", 2, 1, None)), Standing::Released),
-            (None, Standing::NoLease),
+            (Some(lease("", 2, 1, None)), LeaderStanding::Released),
+            (None, LeaderStanding::NoLease),
             (Some(lease(A, 19, 15, None)), other(A, None)),
             (Some(lease(B, 19, 15, Some(A))), down),
             (Some(lease(again, 19, 15, None)), elected(again)),

@@ -89,12 +89,12 @@ impl Owner {
 fn written_by_kubelet<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Entry {
+    struct ManagedFieldsEntry {
         manager: String,
         #[serde(deserialize_with = "time::read")]
         time: Option<Timestamp>,
     }
-    let entries = Option::<Vec<Entry>>::deserialize(deserializer)?.unwrap_or_default();
+    let entries = Option::<Vec<ManagedFieldsEntry>>::deserialize(deserializer)?.unwrap_or_default();
     Ok(entries.into_iter().filter(|entry| entry.manager == "kubelet").filter_map(|entry| entry.time).max())
 }
 
@@ -123,7 +123,7 @@ pub struct Lease {
 fn read_spec<'de, D: Deserializer<'de>>(deserializer: D) -> Result<LeaseSpec, D::Error> {
     #[derive(Default, Deserialize)]
     #[serde(rename_all = "camelCase", default)]
-    struct Spec {
+    struct LeaseSpecFields {
         holder_identity: Option<String>,
         lease_duration_seconds: Option<i32>,
         lease_transitions: Option<i32>,
@@ -134,7 +134,7 @@ fn read_spec<'de, D: Deserializer<'de>>(deserializer: D) -> Result<LeaseSpec, D:
         preferred_holder: Option<String>,
         strategy: Option<String>,
     }
-    let spec = Spec::deserialize(deserializer)?;
+    let spec = LeaseSpecFields::deserialize(deserializer)?;
     Ok(LeaseSpec {
         holder_identity: spec.holder_identity,
         lease_duration_seconds: spec.lease_duration_seconds,

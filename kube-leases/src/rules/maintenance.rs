@@ -1,4 +1,4 @@
-//! Node maintenance leases (KEP-1411): who may take one, and what to write.
+//! Node maintenance leases (KEP-1411): whether one may be taken, and what to write.
 //!
 //! A lease is judged by the server's clock. It is held until `renewTime + leaseDurationSeconds` and
 //! three seconds more for clocks that differ; a holder that begins with `kubeadm` holds always. A
@@ -36,7 +36,7 @@ const ABANDONED_ADMIN: SignedDuration = SignedDuration::from_hours(24);
 
 /// How a lease stands towards us.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum MaintenanceStanding {
     /// Not held: never was, or was released.
     Free,
     /// Ours; whether its time has run out matters only to others.
@@ -74,7 +74,7 @@ pub enum Standing {
     },
 }
 
-impl Standing {
+impl MaintenanceStanding {
     /// Judges a lease at a moment. `None` is a lease that does not exist.
     pub fn of(spec: Option<&LeaseSpec>, who: &Who, now: ServerTime) -> Self {
         let holder = spec.and_then(|spec| spec.holder_identity.as_deref()).unwrap_or_default();
@@ -155,18 +155,18 @@ pub fn is_abandoned(lease: &Lease, who: &Who, now: ServerTime) -> bool {
     let spec = &lease.spec;
     let since = |time: Option<Timestamp>| time.map(|time| now.since(time));
     let renewed = since(lease.renewed());
-    match Standing::of(Some(spec), who, now) {
-        Standing::Free | Standing::Malformed { .. } => false,
-        Standing::Expired { .. } => true,
-        Standing::Admin { .. } | Standing::Ours { admin: true, .. } => {
+    match MaintenanceStanding::of(Some(spec), who, now) {
+        MaintenanceStanding::Free | MaintenanceStanding::Malformed { .. } => false,
+        MaintenanceStanding::Expired { .. } => true,
+        MaintenanceStanding::Admin { .. } | MaintenanceStanding::Ours { admin: true, .. } => {
             let acquired = spec.acquire_time.as_ref().map(|time| time.0);
             let held = since(acquired.or(lease.renewed()).or(lease.metadata.creation_timestamp));
             held.is_some_and(|held| held > ABANDONED_ADMIN)
         }
-        Standing::Ours { until, .. } => {
+        MaintenanceStanding::Ours { until, .. } => {
             until.is_some_and(|until| now.0 > until) || renewed.is_some_and(|age| age > LONGEST_UNRENEWED)
         }
-        Standing::Held { .. } => renewed.is_some_and(|age| age > LONGEST_UNRENEWED),
+        MaintenanceStanding::Held { .. } => renewed.is_some_and(|age| age > LONGEST_UNRENEWED),
     }
 }
 
@@ -303,7 +303,7 @@ impl Record {
     }
 
     /// Whether this record was the last that was written to a lease. Its duration may have been
-    /// changed since by who renewed nothing.
+    /// changed since, by a write that renewed nothing.
     pub fn is_in(&self, spec: &LeaseSpec) -> bool {
         self.is_term_of(spec) && spec.renew_time.as_ref().is_some_and(|time| time.0 == self.renewed)
     }
@@ -348,28 +348,31 @@ mod tests {
     /// Every combination of missing fields, and the edges of time.
     #[test]
     fn ones_own_that_has_run_out_is_expired() {
-        let ours = |until: i64| Standing::Ours {
+        let ours = |until: i64| MaintenanceStanding::Ours {
             until: Some(now().0 + SignedDuration::from_secs(until)),
             admin: false,
         };
         assert_eq!(ours(0).as_of("me@host", now()), ours(0));
         let since = now().0 - SignedDuration::from_secs(1);
-        assert_eq!(ours(-1).as_of("me@host", now()), Standing::Expired { holder: "me@host".into(), since });
-        let admins = Standing::Ours { until: None, admin: true };
+        assert_eq!(
+            ours(-1).as_of("me@host", now()),
+            MaintenanceStanding::Expired { holder: "me@host".into(), since }
+        );
+        let admins = MaintenanceStanding::Ours { until: None, admin: true };
         assert_eq!(admins.clone().as_of("kubeadm:me@host", now()), admins);
     }
 
     #[test]
     fn standings() {
-        let held = |until: f64| Standing::Held { holder: "x".into(), until: at(until) };
-        let expired = |since: f64| Standing::Expired { holder: "x".into(), since: at(since) };
-        let malformed = |lacks| Standing::Malformed { holder: "x".into(), lacks };
-        let ours = |until: Option<f64>| Standing::Ours { until: until.map(at), admin: false };
+        let held = |until: f64| MaintenanceStanding::Held { holder: "x".into(), until: at(until) };
+        let expired = |since: f64| MaintenanceStanding::Expired { holder: "x".into(), since: at(since) };
+        let malformed = |lacks| MaintenanceStanding::Malformed { holder: "x".into(), lacks };
+        let ours = |until: Option<f64>| MaintenanceStanding::Ours { until: until.map(at), admin: false };
         for (holder, renewed, seconds, standing) in [
-            (None, None, None, Standing::Free),
-            (None, Some(0.0), Some(60), Standing::Free),
-            (Some(""), None, None, Standing::Free),
-            (Some(""), Some(0.0), Some(60), Standing::Free),
+            (None, None, None, MaintenanceStanding::Free),
+            (None, Some(0.0), Some(60), MaintenanceStanding::Free),
+            (Some(""), None, None, MaintenanceStanding::Free),
+            (Some(""), Some(0.0), Some(60), MaintenanceStanding::Free),
             (Some("x"), Some(0.0), Some(60), held(63.0)),
             (Some("x"), Some(63.0), Some(60), held(0.0)), // the last moment of the grace
             (Some("x"), Some(63.000_001), Some(60), expired(-0.000_001)),
@@ -386,13 +389,13 @@ mod tests {
                 Some("me@host2"),
                 None,
                 None,
-                Standing::Malformed { holder: "me@host2".into(), lacks: "renewTime" },
+                MaintenanceStanding::Malformed { holder: "me@host2".into(), lacks: "renewTime" },
             ),
         ] {
             let spec = spec(holder, renewed, seconds);
-            assert_eq!(Standing::of(Some(&spec), &me(), now()), standing, "{spec:?}");
+            assert_eq!(MaintenanceStanding::of(Some(&spec), &me(), now()), standing, "{spec:?}");
         }
-        assert_eq!(Standing::of(None, &me(), now()), Standing::Free);
+        assert_eq!(MaintenanceStanding::of(None, &me(), now()), MaintenanceStanding::Free);
     }
 
     #[test]
@@ -400,24 +403,28 @@ mod tests {
         for (renewed, seconds) in [(None, None), (Some(1e6), Some(1)), (Some(0.0), Some(60)), (None, Some(0))]
         {
             for holder in ["kubeadm", "kubeadm:jane@laptop", "kubeadmin", "kubeadm:me@other"] {
-                let standing = Standing::of(Some(&spec(Some(holder), renewed, seconds)), &me(), now());
-                assert_eq!(standing, Standing::Admin { holder: holder.into() });
+                let standing =
+                    MaintenanceStanding::of(Some(&spec(Some(holder), renewed, seconds)), &me(), now());
+                assert_eq!(standing, MaintenanceStanding::Admin { holder: holder.into() });
                 assert!(standing.is_valid(now()));
             }
         }
         let mine = spec(Some("kubeadm:me@host"), None, None);
         assert_eq!(
-            Standing::of(Some(&mine), &me(), now()),
-            Standing::Admin { holder: "kubeadm:me@host".into() }
+            MaintenanceStanding::of(Some(&mine), &me(), now()),
+            MaintenanceStanding::Admin { holder: "kubeadm:me@host".into() }
         );
         let admin = Who::user("me", None, "host", true);
-        assert_eq!(Standing::of(Some(&mine), &admin, now()), Standing::Ours { until: None, admin: true });
+        assert_eq!(
+            MaintenanceStanding::of(Some(&mine), &admin, now()),
+            MaintenanceStanding::Ours { until: None, admin: true }
+        );
     }
 
     #[test]
     fn free_expired_and_malformed_leases_are_not_held() {
         let valid = |holder, renewed, seconds| {
-            Standing::of(Some(&spec(holder, renewed, seconds)), &me(), now()).is_valid(now())
+            MaintenanceStanding::of(Some(&spec(holder, renewed, seconds)), &me(), now()).is_valid(now())
         };
         assert!(!valid(None, None, None));
         assert!(!valid(Some("x"), Some(100.0), Some(60)));
@@ -568,11 +575,11 @@ mod tests {
             prop_assert!(!record.is_in(&anothers), "the same name, another term");
             let other = Who::user("other", None, "host", false);
             let end = expiry(&after).unwrap();
-            let held = Standing::Held { holder: record.holder.clone(), until: end };
-            prop_assert_eq!(Standing::of(Some(&after), &other, now), held.clone());
-            prop_assert_eq!(Standing::of(Some(&after), &other, ServerTime(end)), held);
+            let held = MaintenanceStanding::Held { holder: record.holder.clone(), until: end };
+            prop_assert_eq!(MaintenanceStanding::of(Some(&after), &other, now), held.clone());
+            prop_assert_eq!(MaintenanceStanding::of(Some(&after), &other, ServerTime(end)), held);
             if let Ok(later) = end.checked_add(SignedDuration::from_micros(1)) {
-                prop_assert!(!Standing::of(Some(&after), &other, ServerTime(later)).is_valid(ServerTime(later)));
+                prop_assert!(!MaintenanceStanding::of(Some(&after), &other, ServerTime(later)).is_valid(ServerTime(later)));
             }
         }
 
@@ -586,7 +593,7 @@ mod tests {
                 renew_time: renewed.map(|us| MicroTime(time(us))), ..LeaseSpec::default()
             };
             let now = ServerTime(time(now));
-            Standing::of(Some(&spec), &me(), now);
+            MaintenanceStanding::of(Some(&spec), &me(), now);
             Record::acquisition(Some(&spec), &me(), 1, now);
             is_abandoned(&Lease { spec: spec.clone(), ..Lease::default() }, &me(), now);
             medik8s_holder(&Lease { spec, ..Lease::default() }, now);

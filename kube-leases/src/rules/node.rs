@@ -90,7 +90,7 @@ pub struct NodeStatus {
 /// Whether a node sends heartbeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Contact {
+pub enum NodeContact {
     /// Its kubelet is alive, whether or not it calls itself ready.
     Heard,
     /// Its kubelet sends heartbeats, though its machine was declared to be off.
@@ -108,7 +108,7 @@ pub enum Contact {
     Gone,
 }
 
-impl Contact {
+impl NodeContact {
     /// The word for it, as in the tables and in `-o json`.
     pub fn word(self) -> &'static str {
         match self {
@@ -203,7 +203,7 @@ impl Node {
     }
 
     /// whether it sends heartbeats; `lease` is its heartbeat.
-    pub fn contact(&self, lease: Option<&Lease>, now: ServerTime) -> Contact {
+    pub fn contact(&self, lease: Option<&Lease>, now: ServerTime) -> NodeContact {
         let fresh = self.is_fresh(lease, now);
         let late = self.heartbeat(lease).is_none_or(|heartbeat| now.since(heartbeat) > late_after(lease));
         let alive = match self.ready() {
@@ -214,15 +214,15 @@ impl Node {
             None => late.then_some(false),
         };
         match (alive, self.is_out_of_service()) {
-            (Some(true), false) if self.says_not_ready() => Contact::NotReady,
-            (Some(true), false) => Contact::Heard,
-            (Some(true), true) => Contact::Back,
-            (Some(false), false) => Contact::Silent,
+            (Some(true), false) if self.says_not_ready() => NodeContact::NotReady,
+            (Some(true), false) => NodeContact::Heard,
+            (Some(true), true) => NodeContact::Back,
+            (Some(false), false) => NodeContact::Silent,
             // A heartbeat from far in the future is no proof of life, but that a machine is off is not
             // believed beside it: a living kubelet's clock may be wrong.
-            (Some(false), true) if late && self.is_fenced(lease) => Contact::Fenced,
-            (Some(false), true) if late => Contact::Silent,
-            (Some(false), true) | (None, _) => Contact::Late,
+            (Some(false), true) if late && self.is_fenced(lease) => NodeContact::Fenced,
+            (Some(false), true) if late => NodeContact::Silent,
+            (Some(false), true) | (None, _) => NodeContact::Late,
         }
     }
 }
@@ -259,7 +259,7 @@ mod tests {
     /// Every mixture of what the controller says, how old the heartbeat is, and the taint.
     #[test]
     fn contacts() {
-        use Contact::{Back, Fenced, Gone, Heard, Late, NotReady, Silent};
+        use NodeContact::{Back, Fenced, Gone, Heard, Late, NotReady, Silent};
         for (ready, age, plain, tainted) in [
             (Some("True"), Some(5), Heard, Back),
             (Some("True"), Some(40), Heard, Back),
@@ -299,15 +299,15 @@ mod tests {
     #[test]
     fn a_fence_holds_only_for_the_silence_that_it_was_made_for() {
         for (taint, heartbeat, given_up, contact) in [
-            (Some(60), 600, Some(550), Contact::Fenced),
-            (Some(600), 600, Some(600), Contact::Fenced),
-            (Some(60), 600, None, Contact::Fenced),
+            (Some(60), 600, Some(550), NodeContact::Fenced),
+            (Some(600), 600, Some(600), NodeContact::Fenced),
+            (Some(60), 600, None, NodeContact::Fenced),
             // It sent a heartbeat after it was declared to be off.
-            (Some(3600), 600, Some(4000), Contact::Silent),
+            (Some(3600), 600, Some(4000), NodeContact::Silent),
             // Its clock was behind, but the node controller had to give it up once more.
-            (Some(3600), 4000, Some(550), Contact::Silent),
+            (Some(3600), 4000, Some(550), NodeContact::Silent),
             // It is not known when that was.
-            (None, 600, Some(550), Contact::Silent),
+            (None, 600, Some(550), NodeContact::Silent),
         ] {
             let ago = |seconds| now().0 - SignedDuration::from_secs(seconds);
             let mut node = node(Some("Unknown"), true);
@@ -330,10 +330,10 @@ mod tests {
             lease
         };
         for (ready, renewed, wrote, contact) in [
-            ("True", 75, 5, Contact::Heard),
-            ("True", -7200, 45, Contact::Late),
-            ("Unknown", -7200, 600, Contact::Silent),
-            ("Unknown", 75, 5, Contact::Late),
+            ("True", 75, 5, NodeContact::Heard),
+            ("True", -7200, 45, NodeContact::Late),
+            ("Unknown", -7200, 600, NodeContact::Silent),
+            ("Unknown", 75, 5, NodeContact::Late),
         ] {
             let node = node(Some(ready), false);
             assert_eq!(
@@ -358,10 +358,10 @@ mod tests {
     fn a_wrong_clock_in_the_status_does_not_count_either() {
         let at = |seconds| Some(now().0 - SignedDuration::from_secs(seconds));
         for (status, wrote, contact) in [
-            (-3600, Some(600), Contact::Fenced),
-            (3600, Some(600), Contact::Fenced),
-            (-3600, None, Contact::Late),
-            (3600, Some(5), Contact::Late), // it heartbeats
+            (-3600, Some(600), NodeContact::Fenced),
+            (3600, Some(600), NodeContact::Fenced),
+            (-3600, None, NodeContact::Late),
+            (3600, Some(5), NodeContact::Late), // it heartbeats
         ] {
             let mut node = node(Some("Unknown"), true);
             node.status.conditions[0].last_heartbeat_time = at(status);
@@ -374,10 +374,10 @@ mod tests {
     fn without_a_lease_the_status_tells() {
         let mut node = node(Some("True"), false);
         node.status.conditions[0].last_heartbeat_time = Some(now().0 - SignedDuration::from_secs(20));
-        assert_eq!(node.contact(None, now()), Contact::Heard);
-        assert_eq!(node.contact(Some(&lease(600)), now()), Contact::Heard, "the newer of the two");
+        assert_eq!(node.contact(None, now()), NodeContact::Heard);
+        assert_eq!(node.contact(Some(&lease(600)), now()), NodeContact::Heard, "the newer of the two");
         node.status.conditions[0].last_heartbeat_time = Some(now().0 - SignedDuration::from_secs(290));
-        assert_eq!(node.contact(None, now()), Contact::Late);
+        assert_eq!(node.contact(None, now()), NodeContact::Late);
     }
 
     /// The object of a node that was created again: its Ready condition is the node controller's, with the
@@ -385,9 +385,9 @@ mod tests {
     #[test]
     fn what_no_kubelet_wrote_is_no_heartbeat() {
         for (reason, lease_age, contact, heartbeat) in [
-            ("NodeStatusUnknown", 600, Contact::Late, 1),
-            ("NodeStatusNeverUpdated", 600, Contact::Silent, 600),
-            ("NodeStatusNeverUpdated", 5, Contact::Late, 5),
+            ("NodeStatusUnknown", 600, NodeContact::Late, 1),
+            ("NodeStatusNeverUpdated", 600, NodeContact::Silent, 600),
+            ("NodeStatusNeverUpdated", 5, NodeContact::Late, 5),
         ] {
             let ago = |seconds| Some(now().0 - SignedDuration::from_secs(seconds));
             let mut node = node(Some("Unknown"), false);
@@ -404,13 +404,13 @@ mod tests {
     fn any_fresh_sign_of_life_speaks_against_a_fence() {
         let (fresh, old, absurd) = (5, 600, -36_000);
         for (lease_age, status_age, contact) in [
-            (fresh, old, Contact::Late),
-            (old, fresh, Contact::Late),
-            (fresh, absurd, Contact::Late),
-            (absurd, fresh, Contact::Late),
-            (old, absurd, Contact::Late),
-            (absurd, old, Contact::Late),
-            (old, old, Contact::Fenced),
+            (fresh, old, NodeContact::Late),
+            (old, fresh, NodeContact::Late),
+            (fresh, absurd, NodeContact::Late),
+            (absurd, fresh, NodeContact::Late),
+            (old, absurd, NodeContact::Late),
+            (absurd, old, NodeContact::Late),
+            (old, old, NodeContact::Fenced),
         ] {
             let mut node = node(Some("Unknown"), true);
             node.status.conditions[0].last_heartbeat_time =
@@ -424,7 +424,7 @@ mod tests {
 
     #[test]
     fn a_contact_reads_the_same_in_tables_and_in_json() {
-        use Contact::{Back, Fenced, Gone, Heard, Late, NotReady, Silent};
+        use NodeContact::{Back, Fenced, Gone, Heard, Late, NotReady, Silent};
         for contact in [Heard, Back, NotReady, Late, Silent, Fenced, Gone] {
             assert_eq!(serde_json::to_value(contact).unwrap(), contact.word());
             assert_eq!(contact.is_alive(), [Heard, Back, NotReady].contains(&contact), "{contact:?}");
@@ -435,12 +435,12 @@ mod tests {
     #[test]
     fn a_heartbeat_is_late_when_its_lease_has_run_out() {
         for (seconds, age, contact) in [
-            (None, 40, Contact::Heard),
-            (None, 41, Contact::Late),
-            (Some(0), 40, Contact::Heard),
-            (Some(10), 10, Contact::Heard),
-            (Some(10), 11, Contact::Late),
-            (Some(120), 120, Contact::Heard),
+            (None, 40, NodeContact::Heard),
+            (None, 41, NodeContact::Late),
+            (Some(0), 40, NodeContact::Heard),
+            (Some(10), 10, NodeContact::Heard),
+            (Some(10), 11, NodeContact::Late),
+            (Some(120), 120, NodeContact::Heard),
         ] {
             let mut lease = lease(age);
             lease.spec.lease_duration_seconds = seconds;

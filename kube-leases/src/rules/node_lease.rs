@@ -1,6 +1,6 @@
 //! The state of a node's maintenance lease, as it is listed.
 
-use super::maintenance::Standing;
+use super::maintenance::MaintenanceStanding;
 
 /// The state of a node's maintenance lease for one holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,21 +26,29 @@ pub enum NodeLeaseState {
 impl NodeLeaseState {
     /// `is_valid` is whether the lease is held at this moment, `terminating` whether it has a deletion timestamp,
     /// `medik8s` whether a medik8s operator holds the node.
-    pub fn of(standing: &Standing, is_valid: bool, terminating: bool, medik8s: bool) -> Self {
+    pub fn of(standing: &MaintenanceStanding, is_valid: bool, terminating: bool, medik8s: bool) -> Self {
         match standing {
-            Standing::Held { .. } => Self::Held,
-            Standing::Admin { .. } => Self::Admin,
-            Standing::Malformed { .. } => Self::Malformed,
-            Standing::Free | Standing::Expired { .. } | Standing::Ours { .. } if terminating => {
+            MaintenanceStanding::Held { .. } => Self::Held,
+            MaintenanceStanding::Admin { .. } => Self::Admin,
+            MaintenanceStanding::Malformed { .. } => Self::Malformed,
+            MaintenanceStanding::Free
+            | MaintenanceStanding::Expired { .. }
+            | MaintenanceStanding::Ours { .. }
+                if terminating =>
+            {
                 Self::Terminating
             }
-            Standing::Free | Standing::Expired { .. } | Standing::Ours { .. } if !is_valid && medik8s => {
+            MaintenanceStanding::Free
+            | MaintenanceStanding::Expired { .. }
+            | MaintenanceStanding::Ours { .. }
+                if !is_valid && medik8s =>
+            {
                 Self::Medik8s
             }
-            Standing::Free => Self::Free,
-            Standing::Expired { .. } => Self::Expired,
-            Standing::Ours { until: Some(_), .. } if !is_valid => Self::Expired,
-            Standing::Ours { .. } => Self::Yours,
+            MaintenanceStanding::Free => Self::Free,
+            MaintenanceStanding::Expired { .. } => Self::Expired,
+            MaintenanceStanding::Ours { until: Some(_), .. } if !is_valid => Self::Expired,
+            MaintenanceStanding::Ours { .. } => Self::Yours,
         }
     }
 
@@ -64,13 +72,13 @@ mod tests {
     #[test]
     fn a_lease_that_is_held_by_another_stays_held_whatever_else_is_true() {
         let until = Timestamp::UNIX_EPOCH;
-        let ours = || Standing::Ours { until: Some(until), admin: false };
-        let held = || Standing::Held { holder: "jane".into(), until };
-        let expired = || Standing::Expired { holder: "jane".into(), since: until };
+        let ours = || MaintenanceStanding::Ours { until: Some(until), admin: false };
+        let held = || MaintenanceStanding::Held { holder: "jane".into(), until };
+        let expired = || MaintenanceStanding::Expired { holder: "jane".into(), since: until };
         for (standing, is_valid, terminating, medik8s, state) in [
-            (Standing::Free, false, false, false, NodeLeaseState::Free),
-            (Standing::Free, false, false, true, NodeLeaseState::Medik8s),
-            (Standing::Free, false, true, true, NodeLeaseState::Terminating),
+            (MaintenanceStanding::Free, false, false, false, NodeLeaseState::Free),
+            (MaintenanceStanding::Free, false, false, true, NodeLeaseState::Medik8s),
+            (MaintenanceStanding::Free, false, true, true, NodeLeaseState::Terminating),
             (expired(), false, false, false, NodeLeaseState::Expired),
             (expired(), false, false, true, NodeLeaseState::Medik8s),
             (ours(), true, false, false, NodeLeaseState::Yours),
@@ -78,9 +86,21 @@ mod tests {
             (ours(), false, false, false, NodeLeaseState::Expired),
             (ours(), false, false, true, NodeLeaseState::Medik8s),
             (ours(), true, true, false, NodeLeaseState::Terminating),
-            (Standing::Ours { until: None, admin: true }, true, false, false, NodeLeaseState::Yours),
+            (
+                MaintenanceStanding::Ours { until: None, admin: true },
+                true,
+                false,
+                false,
+                NodeLeaseState::Yours,
+            ),
             (held(), true, true, true, NodeLeaseState::Held),
-            (Standing::Admin { holder: "kubeadm:x".into() }, true, true, true, NodeLeaseState::Admin),
+            (
+                MaintenanceStanding::Admin { holder: "kubeadm:x".into() },
+                true,
+                true,
+                true,
+                NodeLeaseState::Admin,
+            ),
         ] {
             assert_eq!(NodeLeaseState::of(&standing, is_valid, terminating, medik8s), state, "{standing:?}");
             let free = [NodeLeaseState::Free, NodeLeaseState::Expired, NodeLeaseState::Yours];

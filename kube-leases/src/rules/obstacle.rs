@@ -3,7 +3,7 @@
 use super::{
     candidate::Candidate,
     controller::Controller,
-    election::{Election, Leader},
+    election::{CoordinatedElection, Leader},
     lease::is_object_name,
     priority::{self, Unpinnable},
     strategy::Strategy,
@@ -13,7 +13,7 @@ use super::{
 
 /// Why a priority would do nothing, or harm.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Obstacle {
+pub enum PriorityObstacle {
     /// No lease can have the name that the candidate gives.
     LeaseName,
     /// The election itself is in trouble.
@@ -26,7 +26,7 @@ pub enum Obstacle {
     Controller(Controller),
 }
 
-impl Obstacle {
+impl PriorityObstacle {
     /// Whether a priority can be set all the same.
     pub fn can_be_forced(&self) -> bool {
         match self {
@@ -43,40 +43,40 @@ impl Obstacle {
 
 /// All obstacles to a priority of this candidate.
 pub fn obstacles(
-    election: &Election<'_>,
+    election: &CoordinatedElection<'_>,
     candidate: &Candidate,
     value: i32,
     controller: &Controller,
     now: ServerTime,
-) -> Vec<Obstacle> {
+) -> Vec<PriorityObstacle> {
     let outlook = election.outlook(now);
     let mut obstacles = Vec::new();
     if !is_object_name(election.name) {
-        obstacles.push(Obstacle::LeaseName);
+        obstacles.push(PriorityObstacle::LeaseName);
     }
     if outlook.leader == Leader::Null {
-        obstacles.push(Obstacle::Trouble(Trouble::NullHolder { foreign: false }));
+        obstacles.push(PriorityObstacle::Trouble(Trouble::NullHolder { foreign: false }));
     }
     if let Strategy::Foreign(strategy) = &outlook.strategy {
-        obstacles.push(Obstacle::Trouble(Trouble::ForeignStrategy { strategy: strategy.clone() }));
+        obstacles.push(PriorityObstacle::Trouble(Trouble::ForeignStrategy { strategy: strategy.clone() }));
     } else if candidate.spec.priority.is_none() {
         let unpinnable = priority::unpinnable(candidate, value, &outlook.taking_part());
-        obstacles.extend(unpinnable.map(Obstacle::Unpinnable));
+        obstacles.extend(unpinnable.map(PriorityObstacle::Unpinnable));
     }
     let in_the_way = |trouble: &&Trouble| match trouble {
         Trouble::StrategyConflict { .. } | Trouble::Blocked { .. } => true,
         Trouble::LeaderNoCandidate { coordinated, .. } => !coordinated,
         _ => false,
     };
-    obstacles.extend(outlook.troubles.iter().filter(in_the_way).cloned().map(Obstacle::Trouble));
+    obstacles.extend(outlook.troubles.iter().filter(in_the_way).cloned().map(PriorityObstacle::Trouble));
     let has_no_strategy = |strategy: Option<&str>| strategy.unwrap_or_default().is_empty();
     if election.lease.is_some_and(|lease| has_no_strategy(lease.spec.strategy.as_deref()))
         && !outlook.is_uncoordinated
     {
-        obstacles.push(Obstacle::Uncoordinated);
+        obstacles.push(PriorityObstacle::Uncoordinated);
     }
     if controller.is_down() {
-        obstacles.push(Obstacle::Controller(controller.clone()));
+        obstacles.push(PriorityObstacle::Controller(controller.clone()));
     }
     obstacles
 }
@@ -96,8 +96,8 @@ mod tests {
     /// the second.
     #[test]
     fn what_is_in_the_way_of_a_priority() {
-        type Change = fn(&mut [Candidate; 2], &mut Lease);
-        type Case = (&'static str, Change, Controller, &'static [(&'static str, bool)]);
+        type ElectionEdit = fn(&mut [Candidate; 2], &mut Lease);
+        type Case = (&'static str, ElectionEdit, Controller, &'static [(&'static str, bool)]);
         let alive = || Controller::Alive { holder: "x".into(), ago: SignedDuration::ZERO };
         let cases: [Case; 11] = [
             ("nothing", |_, _| {}, alive(), &[]),
@@ -161,29 +161,33 @@ mod tests {
             let mut lease = held_by("a", 1);
             lease.spec.strategy = Some(OLDEST.into());
             change(&mut all, &mut lease);
-            let election = Election {
+            let election = CoordinatedElection {
                 namespace: "kube-system",
                 name: "component",
                 candidates: all.iter().collect(),
                 lease: Some(&lease),
             };
             let found = obstacles(&election, &all[1], 5, &controller, now());
-            let code = |obstacle: &Obstacle| match obstacle {
-                Obstacle::LeaseName => "lease-name".to_owned(),
-                Obstacle::Trouble(trouble) => {
+            let code = |obstacle: &PriorityObstacle| match obstacle {
+                PriorityObstacle::LeaseName => "lease-name".to_owned(),
+                PriorityObstacle::Trouble(trouble) => {
                     serde_json::to_value(trouble).unwrap()["code"].as_str().unwrap().to_owned()
                 }
-                Obstacle::Unpinnable(Unpinnable::Unreadable) => "unreadable".to_owned(),
-                Obstacle::Unpinnable(Unpinnable::TooOld) => "too-old".to_owned(),
-                Obstacle::Unpinnable(Unpinnable::Behind(_)) => "behind".to_owned(),
-                Obstacle::Uncoordinated => "uncoordinated".to_owned(),
-                Obstacle::Controller(_) => "controller".to_owned(),
+                PriorityObstacle::Unpinnable(Unpinnable::Unreadable) => "unreadable".to_owned(),
+                PriorityObstacle::Unpinnable(Unpinnable::TooOld) => "too-old".to_owned(),
+                PriorityObstacle::Unpinnable(Unpinnable::Behind(_)) => "behind".to_owned(),
+                PriorityObstacle::Uncoordinated => "uncoordinated".to_owned(),
+                PriorityObstacle::Controller(_) => "controller".to_owned(),
             };
             let found: Vec<_> = found.iter().map(|it| (code(it), it.can_be_forced())).collect();
             let wanted: Vec<_> = wanted.iter().map(|(code, forced)| ((*code).to_owned(), *forced)).collect();
             assert_eq!(found, wanted, "{what}");
-            let odd = Election { name: "no\nname", ..election };
-            assert_eq!(obstacles(&odd, &all[1], 5, &controller, now())[0], Obstacle::LeaseName, "{what}");
+            let odd = CoordinatedElection { name: "no\nname", ..election };
+            assert_eq!(
+                obstacles(&odd, &all[1], 5, &controller, now())[0],
+                PriorityObstacle::LeaseName,
+                "{what}"
+            );
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     candidate::Candidate,
-    election::{Election, Outlook},
+    election::{CoordinatedElection, Outlook},
     forecast::{Doubt, Forecast, Strands},
     lease::Lease,
     time::ServerTime,
@@ -32,11 +32,11 @@ pub struct Plan {
 }
 
 /// How a candidate will be; `None` where it stays as it is.
-pub type Change<'c> = &'c (dyn Fn(&Candidate) -> Option<Candidate> + Sync);
+pub type CandidateChange<'c> = &'c (dyn Fn(&Candidate) -> Option<Candidate> + Sync);
 
 impl Plan {
     /// What follows from a change of candidates.
-    pub fn new(election: &Election<'_>, change: Change<'_>, now: ServerTime) -> Self {
+    pub fn new(election: &CoordinatedElection<'_>, change: CandidateChange<'_>, now: ServerTime) -> Self {
         let before = election.outlook(now);
         let changed: Vec<Option<Candidate>> = election.candidates.iter().map(|it| change(it)).collect();
         let candidates: Vec<&Candidate> = election
@@ -61,7 +61,7 @@ impl Plan {
     }
 
     /// What follows when the holder is taken off the lease.
-    pub fn of_empty_holder(election: &Election<'_>, lease: &Lease, now: ServerTime) -> Self {
+    pub fn of_empty_holder(election: &CoordinatedElection<'_>, lease: &Lease, now: ServerTime) -> Self {
         let mut free = lease.clone();
         free.spec.holder_identity = Some(String::new());
         free.spec.preferred_holder = None;
@@ -79,8 +79,8 @@ impl Plan {
 
     /// One plan for each election of these, with the same change.
     pub fn all<'e, 'a: 'e>(
-        elections: impl IntoIterator<Item = &'e Election<'a>>,
-        change: Change<'_>,
+        elections: impl IntoIterator<Item = &'e CoordinatedElection<'a>>,
+        change: CandidateChange<'_>,
         now: ServerTime,
     ) -> Vec<Self> {
         let mut plans: Vec<Self> = Vec::new();
@@ -93,7 +93,7 @@ impl Plan {
     }
 
     /// Whether this is the plan of that election.
-    pub fn is_of(&self, election: &Election<'_>) -> bool {
+    pub fn is_of(&self, election: &CoordinatedElection<'_>) -> bool {
         (self.namespace.as_str(), self.lease.as_str()) == election.key()
     }
 
@@ -151,7 +151,7 @@ mod tests {
                 true,
             ),
         ] {
-            let election = Election {
+            let election = CoordinatedElection {
                 namespace: "kube-system",
                 name: "component",
                 candidates: all.iter().collect(),
@@ -174,8 +174,12 @@ mod tests {
     #[test]
     fn an_election_has_one_plan() {
         let all = [candidate("a", "1.37.1", "1.37.0", 30)];
-        let election =
-            |name| Election { namespace: "kube-system", name, candidates: all.iter().collect(), lease: None };
+        let election = |name| CoordinatedElection {
+            namespace: "kube-system",
+            name,
+            candidates: all.iter().collect(),
+            lease: None,
+        };
         let elections = [election("x"), election("y"), election("x")];
         let plans = Plan::all(&elections, &|_| None, now());
         assert_eq!(plans.iter().map(|plan| plan.lease.as_str()).collect::<Vec<_>>(), ["x", "y"]);
@@ -186,7 +190,7 @@ mod tests {
         let all = [candidate("a", "1.37.1", "1.37.0", 30), candidate("b", "1.37.1", "1.37.0", 20)];
         let lease = held_by("a", 60);
         let candidates = all.iter().collect();
-        let election = Election { namespace: "n", name: "l", candidates, lease: Some(&lease) };
+        let election = CoordinatedElection { namespace: "n", name: "l", candidates, lease: Some(&lease) };
         assert_eq!(election.outlook(now()).forecast, Forecast::Stuck);
         let plan = Plan::of_empty_holder(&election, &lease, now());
         assert_eq!((plan.from, plan.forecast), (None, Forecast::Elects(vec!["a".into()])));
@@ -210,9 +214,9 @@ mod tests {
             (Forecast::Stays, None, false, false, true),
             (Forecast::Stays, None, true, true, true),
             (Forecast::Stays, Some(Strands::AboutToBe), false, true, true),
-            (Forecast::Stays, Some(Strands::Asked), false, false, true),
+            (Forecast::Stays, Some(Strands::AskedToStepDown), false, false, true),
             (Forecast::Open(Doubt::Tie, names()), None, true, false, true),
-            (Forecast::Open(Doubt::HolderEnds, names()), Some(Strands::Asked), false, false, false),
+            (Forecast::Open(Doubt::HolderEnds, names()), Some(Strands::AskedToStepDown), false, false, false),
             (Forecast::Moves(names()), None, true, false, false),
             (Forecast::Stuck, None, false, false, false),
         ] {

@@ -201,7 +201,7 @@ struct ClaimSource {
 
 /// Where a volume's data is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum VolumeLocation {
     /// Behind a claim of this name.
     Claim(String),
     /// Outside the node, of this kind, and nothing in Kubernetes says which nodes may use it.
@@ -212,12 +212,12 @@ pub enum Source {
 
 impl Volume {
     /// Where its data is; `None` where it goes with the pod or cannot be written.
-    pub fn source(&self, pod: &str) -> Option<Source> {
+    pub fn source(&self, pod: &str) -> Option<VolumeLocation> {
         if let Some(claim) = &self.persistent_volume_claim {
-            return Some(Source::Claim(claim.claim_name.clone()));
+            return Some(VolumeLocation::Claim(claim.claim_name.clone()));
         }
         if self.ephemeral.is_some() {
-            return Some(Source::Claim(format!("{pod}-{}", self.name)));
+            return Some(VolumeLocation::Claim(format!("{pod}-{}", self.name)));
         }
         let inline = [
             ("nfs", &self.nfs),
@@ -241,14 +241,14 @@ impl Volume {
             ("photonPersistentDisk", &self.photon_persistent_disk),
         ];
         if self.host_path.is_some() {
-            return Some(Source::HostPath);
+            return Some(VolumeLocation::HostPath);
         }
         // What the driver makes of it is not known: an NFS server's driver takes inline volumes too.
         if let Some(csi) = self.csi.as_ref().filter(|csi| !csi.only_brings()) {
-            return Some(Source::Inline(format!("csi {}", csi.driver)));
+            return Some(VolumeLocation::Inline(format!("csi {}", csi.driver)));
         }
         let kind = inline.iter().find(|(_, source)| source.is_some());
-        kind.map(|(kind, _)| Source::Inline((*kind).to_owned()))
+        kind.map(|(kind, _)| VolumeLocation::Inline((*kind).to_owned()))
     }
 }
 
@@ -638,8 +638,8 @@ mod tests {
 
     #[test]
     fn volumes_say_where_their_data_is() {
-        let claim = |name: &str| Some(Source::Claim(name.to_owned()));
-        let inline = |kind: &str| Some(Source::Inline(kind.to_owned()));
+        let claim = |name: &str| Some(VolumeLocation::Claim(name.to_owned()));
+        let inline = |kind: &str| Some(VolumeLocation::Inline(kind.to_owned()));
         for (volume, source) in [
             (json!({ "name": "d", "persistentVolumeClaim": { "claimName": "c" } }), claim("c")),
             (json!({ "name": "d", "ephemeral": { "volumeClaimTemplate": {} } }), claim("pod-d")),
@@ -651,7 +651,7 @@ mod tests {
             (json!({ "name": "d", "photonPersistentDisk": {} }), inline("photonPersistentDisk")),
             (json!({ "name": "d", "emptyDir": {} }), None),
             (json!({ "name": "d", "configMap": {} }), None),
-            (json!({ "name": "d", "hostPath": { "path": "/x" } }), Some(Source::HostPath)),
+            (json!({ "name": "d", "hostPath": { "path": "/x" } }), Some(VolumeLocation::HostPath)),
             (json!({ "name": "d", "csi": { "driver": "nfs.csi.k8s.io" } }), inline("csi nfs.csi.k8s.io")),
             (json!({ "name": "d", "csi": { "driver": "nfs.csi.k8s.io", "readOnly": true } }), None),
             (json!({ "name": "d", "csi": { "driver": "secrets-store.csi.k8s.io" } }), None),

@@ -91,11 +91,11 @@ pub fn is_marked(candidate: &Candidate) -> bool {
 /// The emulation version that the component gave itself.
 pub fn true_emulation_version(candidate: &Candidate) -> Cow<'_, str> {
     let version = &candidate.spec.emulation_version;
-    let Some((value, told)) = unpinned(version) else { return version.into() };
+    let Some((value, text)) = unpinned(version) else { return version.into() };
     // Only the annotation knows how it was written, with build metadata for example.
     match candidate.metadata.annotations.get(ORIGINAL) {
         Some(original) if pin(value, original).as_ref() == Some(version) => original.into(),
-        _ => told.into(),
+        _ => text.into(),
     }
 }
 

@@ -4,11 +4,11 @@ use serde::Serialize;
 
 use super::{
     assessment::{Assessment, Futile, lasting_finalizers},
-    node::Contact,
+    node::NodeContact,
     pod::Pod,
-    risk::{Deletion, PodFacts, Risk},
+    risk::{DeletionStage, PodFacts, Risk},
     volumes::PodVolume,
-    workload::{Ownership, Successor, Why},
+    workload::{Ownership, ReplacementReason, Successor},
 };
 
 /// One of the reasons. Where it names a `controller`, that is `Kind/name`.
@@ -137,14 +137,14 @@ pub(super) fn most_serious(reasons: &[Reason]) -> Option<&Reason> {
 fn by_its_node(node: &str, facts: &PodFacts, doubted: bool) -> Reason {
     let node = node.to_owned();
     match facts.contact {
-        Some(Contact::Gone | Contact::Late) if facts.nodeless => Reason::NodeObjectDeleted { node },
-        Some(Contact::Fenced) => Reason::NodeOutOfService { node },
-        Some(Contact::Silent | Contact::Gone) => Reason::NodeSilent { node },
-        Some(Contact::Late) if doubted => Reason::NodeHeartbeats { node },
-        Some(Contact::Late) => Reason::NodeLate { node },
+        Some(NodeContact::Gone | NodeContact::Late) if facts.nodeless => Reason::NodeObjectDeleted { node },
+        Some(NodeContact::Fenced) => Reason::NodeOutOfService { node },
+        Some(NodeContact::Silent | NodeContact::Gone) => Reason::NodeSilent { node },
+        Some(NodeContact::Late) if doubted => Reason::NodeHeartbeats { node },
+        Some(NodeContact::Late) => Reason::NodeLate { node },
         _ if facts.may_hang() => Reason::NodeNotReady { node },
-        Some(Contact::Heard | Contact::Back) if facts.ended => Reason::ContainersEnded { node },
-        Some(Contact::Heard | Contact::Back | Contact::NotReady) => Reason::NodeAlive { node },
+        Some(NodeContact::Heard | NodeContact::Back) if facts.ended => Reason::ContainersEnded { node },
+        Some(NodeContact::Heard | NodeContact::Back | NodeContact::NotReady) => Reason::NodeAlive { node },
         None => Reason::NodeUnknown { node },
     }
 }
@@ -153,16 +153,16 @@ fn by_its_node(node: &str, facts: &PodFacts, doubted: bool) -> Reason {
 fn by_its_controller(ownership: &Ownership, node: &str) -> Option<Reason> {
     let controller = ownership.controller.clone()?;
     Some(match ownership.why {
-        Why::StatefulSet => Reason::StatefulSet { controller },
-        Why::Recreate => Reason::Recreate { controller },
-        Why::CronJobForbids => Reason::CronJobForbids { controller },
-        Why::JobFailed => Reason::JobWaitsForFailure { controller },
-        Why::DaemonSet => Reason::DaemonSet { controller, node: node.to_owned() },
-        Why::UnknownKind => {
+        ReplacementReason::StatefulSet => Reason::StatefulSet { controller },
+        ReplacementReason::Recreate => Reason::Recreate { controller },
+        ReplacementReason::CronJobForbids => Reason::CronJobForbids { controller },
+        ReplacementReason::JobFailed => Reason::JobWaitsForFailure { controller },
+        ReplacementReason::DaemonSet => Reason::DaemonSet { controller, node: node.to_owned() },
+        ReplacementReason::UnknownKind => {
             Reason::UnknownController { controller: ownership.managed_by.clone().unwrap_or(controller) }
         }
-        Why::Unseen => Reason::ControllerNotRead { controller },
-        Why::Rolling | Why::Unowned => return None,
+        ReplacementReason::Unseen => Reason::ControllerNotRead { controller },
+        ReplacementReason::Rolling | ReplacementReason::Unowned => return None,
     })
 }
 
@@ -173,7 +173,7 @@ fn by_the_majority(pod: &Pod, facts: &PodFacts, ownership: &Ownership) -> Option
         (Some(true), Some(replicas)) => {
             Some(Reason::NoMajority { controller, ready: replicas.without(pod), wanted: replicas.wanted })
         }
-        (None, _) if !matches!(ownership.why, Why::UnknownKind | Why::Unseen) => {
+        (None, _) if !matches!(ownership.why, ReplacementReason::UnknownKind | ReplacementReason::Unseen) => {
             Some(Reason::MajorityUnknown { controller })
         }
         _ => None,
@@ -213,7 +213,7 @@ pub(super) fn reasons(
     if pod.least_grace().is_some() {
         reasons.push(Reason::NoGracePeriod);
     }
-    if facts.contact == Some(Contact::Fenced) {
+    if facts.contact == Some(NodeContact::Fenced) {
         return reasons;
     }
     reasons.extend(by_its_controller(&assessment.ownership, node));
@@ -232,8 +232,8 @@ pub(super) fn reasons(
     if facts.leads.is_none() {
         reasons.push(Reason::LeadershipUnknown);
     }
-    let is_lost = matches!(facts.contact, Some(Contact::Silent | Contact::Gone));
-    if facts.deletion == Deletion::NotBegun && !is_lost {
+    let is_lost = matches!(facts.contact, Some(NodeContact::Silent | NodeContact::Gone));
+    if facts.deletion == DeletionStage::NotBegun && !is_lost {
         match budgets {
             Some(budgets) => {
                 reasons.extend(budgets.iter().map(|budget| Reason::BudgetSpent { budget: budget.clone() }));
@@ -242,7 +242,7 @@ pub(super) fn reasons(
         }
         reasons.extend(by_the_majority(pod, facts, &assessment.ownership));
     }
-    if facts.deletion == Deletion::Stuck && facts.contact.is_some_and(Contact::is_alive) {
+    if facts.deletion == DeletionStage::Stuck && facts.contact.is_some_and(NodeContact::is_alive) {
         reasons.push(Reason::Stuck { node: node.clone() });
     }
     match facts.successor {

@@ -66,7 +66,7 @@ pub struct Upgrade<'a> {
 
 /// What is done in a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum UpgradeAction {
     /// How it is now.
     None,
     /// All kube-apiservers get this version, where it is known.
@@ -105,11 +105,11 @@ pub struct Move {
 
 /// One step, and how things stand after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct UpgradeStep {
     /// Whether it is a step of the way back.
     pub rollback: bool,
     /// What is done.
-    pub change: Change,
+    pub change: UpgradeAction,
     /// How leadership moves meanwhile, in order.
     pub moves: Vec<Move>,
     /// The host that leads, and the version that its instance works as.
@@ -125,12 +125,12 @@ pub fn rehearse(
     lease: Option<&Lease>,
     now: ServerTime,
     upgrade: &Upgrade<'_>,
-) -> Result<Vec<Step>, Strategy> {
+) -> Result<Vec<UpgradeStep>, Strategy> {
     let outlook = Outlook::new(candidates, lease, now);
     if outlook.strategy != Strategy::Oldest {
         return Err(outlook.strategy);
     }
-    let mut stage = Stage {
+    let mut stage = UpgradeState {
         candidates: outlook.taking_part().into_iter().cloned().collect(),
         leader: outlook.leader.valid().map(str::to_owned),
         apiservers: upgrade.apiservers.filter(|_| upgrade.governed),
@@ -149,7 +149,7 @@ pub fn rehearse(
         })
         .collect();
 
-    let mut steps = vec![stage.step(Change::None, Vec::new())];
+    let mut steps = vec![stage.step(UpgradeAction::None, Vec::new())];
     if upgrade.governed {
         steps.push(stage.upgrade_apiservers(Minor::parse(&upgrade.to.emulation_version)));
     }
@@ -168,7 +168,7 @@ pub fn rehearse(
     Ok(steps)
 }
 
-struct Stage {
+struct UpgradeState {
     candidates: Vec<Candidate>,
     leader: Option<String>,
     apiservers: Option<Minor>,
@@ -177,8 +177,8 @@ struct Stage {
     restarts: i64,
 }
 
-impl Stage {
-    fn step(&self, change: Change, moves: Vec<Move>) -> Step {
+impl UpgradeState {
+    fn step(&self, change: UpgradeAction, moves: Vec<Move>) -> UpgradeStep {
         let version = |name: &str| self.candidates.iter().find(|it| it.name() == name).and_then(Minor::of);
         let broken = |apiservers: Minor| {
             let instances = self.candidates.iter().filter_map(|it| Some((it, Minor::of(it)?)));
@@ -188,7 +188,7 @@ impl Stage {
             });
             broken.collect()
         };
-        Step {
+        UpgradeStep {
             rollback: self.rollback,
             change,
             moves,
@@ -197,12 +197,12 @@ impl Stage {
         }
     }
 
-    fn upgrade_apiservers(&mut self, to: Option<Minor>) -> Step {
+    fn upgrade_apiservers(&mut self, to: Option<Minor>) -> UpgradeStep {
         self.apiservers = to;
-        self.step(Change::Apiservers(to), Vec::new())
+        self.step(UpgradeAction::Apiservers(to), Vec::new())
     }
 
-    fn restart(&mut self, host: &str, to: &Versions) -> Step {
+    fn restart(&mut self, host: &str, to: &Versions) -> UpgradeStep {
         let (old, others): (Vec<_>, Vec<_>) = self.candidates.drain(..).partition(|it| it.host() == host);
         self.candidates = others;
         let mut moves = Vec::new();
@@ -242,7 +242,7 @@ impl Stage {
             moves.push(moved);
         }
         let from = before.unwrap_or_else(|| to.clone());
-        self.step(Change::Instance { host: host.to_owned(), from, to: to.clone() }, moves)
+        self.step(UpgradeAction::Instance { host: host.to_owned(), from, to: to.clone() }, moves)
     }
 
     fn leader_host(&self) -> Option<String> {
@@ -319,11 +319,11 @@ mod tests {
         let upgrade = Upgrade { rollback, ..upgrade(&to) };
         let steps = rehearse(&candidates, lease.as_ref(), now(), &upgrade).unwrap();
         let name = |host: &Option<String>| host.clone().unwrap_or("?".into());
-        let told = |step: &Step| {
+        let words = |step: &UpgradeStep| {
             let what = match &step.change {
-                Change::None => "now".to_owned(),
-                Change::Apiservers(to) => format!("apiservers {}", to.unwrap().text()),
-                Change::Instance { host, from, to } => {
+                UpgradeAction::None => "now".to_owned(),
+                UpgradeAction::Apiservers(to) => format!("apiservers {}", to.unwrap().text()),
+                UpgradeAction::Instance { host, from, to } => {
                     format!("{host} {}-{}", from.binary_version, to.binary_version)
                 }
             };
@@ -340,7 +340,7 @@ mod tests {
             let back = if step.rollback { "back " } else { "" };
             format!("{back}{what}: {leader};{};{}", moves.concat(), broken.concat())
         };
-        steps.iter().map(told).collect()
+        steps.iter().map(words).collect()
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use jiff::SignedDuration;
 
 use super::{
-    candidate::{Candidate, State},
+    candidate::{Candidate, CandidateState},
     time::ServerTime,
 };
 
@@ -22,14 +22,14 @@ pub enum Remains {
     /// It leads.
     Leader,
     /// A ping tells: it is late, or a newer one of the same host is there.
-    Suspected(Why),
+    Suspected(DeathReason),
     /// Its process has ended.
-    Dead(Why),
+    Dead(DeathReason),
 }
 
 /// Why it is taken for dead.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum DeathReason {
     /// Did not acknowledge the last ping.
     Silent,
     /// Did not renew when it should have.
@@ -40,7 +40,7 @@ pub enum Why {
     Superseded(String),
 }
 
-/// Whether a candidate is left behind, among all of its lease. `leader` is who leads now.
+/// Whether a candidate is left behind, among all of its lease. `leader` is the holder of the lease now.
 pub fn remains(candidate: &Candidate, all: &[&Candidate], leader: Option<&str>, now: ServerTime) -> Remains {
     if leader == Some(candidate.name()) {
         return Remains::Leader;
@@ -49,11 +49,17 @@ pub fn remains(candidate: &Candidate, all: &[&Candidate], leader: Option<&str>, 
     let long = pinged.is_some_and(|pinged| now.since(pinged) > SILENT_FOR);
     let newer = all.iter().find(|other| supersedes(other, candidate)).map(|other| other.name().to_owned());
     match candidate.state(now) {
-        State::Expired => Remains::Dead(Why::Expired),
-        State::Stale if long => Remains::Dead(newer.map_or(Why::Silent, Why::Superseded)),
-        State::Stale if pinged.is_some() => Remains::Suspected(newer.map_or(Why::Silent, Why::Superseded)),
-        State::Stale => Remains::Suspected(newer.map_or(Why::Overdue, Why::Superseded)),
-        _ => newer.map_or(Remains::No, |newer| Remains::Suspected(Why::Superseded(newer))),
+        CandidateState::Expired => Remains::Dead(DeathReason::Expired),
+        CandidateState::Stale if long => {
+            Remains::Dead(newer.map_or(DeathReason::Silent, DeathReason::Superseded))
+        }
+        CandidateState::Stale if pinged.is_some() => {
+            Remains::Suspected(newer.map_or(DeathReason::Silent, DeathReason::Superseded))
+        }
+        CandidateState::Stale => {
+            Remains::Suspected(newer.map_or(DeathReason::Overdue, DeathReason::Superseded))
+        }
+        _ => newer.map_or(Remains::No, |newer| Remains::Suspected(DeathReason::Superseded(newer))),
     }
 }
 
@@ -83,7 +89,7 @@ fn supersedes(newer: &Candidate, older: &Candidate) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::{candidate::Spec, lease::Metadata};
+    use crate::rules::{candidate::LeaseCandidateSpec, lease::Metadata};
     use jiff::Timestamp;
 
     #[test]
@@ -96,20 +102,24 @@ mod tests {
                 creation_timestamp: Some(ago(age)),
                 ..Metadata::default()
             },
-            spec: Spec { renew_time: Some(ago(renewed)), ping_time: pinged.map(ago), ..Spec::default() },
+            spec: LeaseCandidateSpec {
+                renew_time: Some(ago(renewed)),
+                ping_time: pinged.map(ago),
+                ..LeaseCandidateSpec::default()
+            },
         };
         let other = candidate("cp-2_b", 500, 3, None);
         let next = candidate("cp-1_z", 60, 3, None);
-        let superseded = || Why::Superseded("cp-1_z".into());
+        let superseded = || DeathReason::Superseded("cp-1_z".into());
         for (it, beside, leader, wanted) in [
             (candidate("cp-1_a", 900, 3, None), &other, None, Remains::No),
             (candidate("cp-1_a", 900, 3, None), &other, Some("cp-1_a"), Remains::Leader),
             (candidate("cp-1_a", 900, 300, Some(3)), &other, None, Remains::No),
-            (candidate("cp-1_a", 900, 300, Some(10)), &other, None, Remains::Suspected(Why::Silent)),
-            (candidate("cp-1_a", 900, 300, Some(21)), &other, None, Remains::Dead(Why::Silent)),
+            (candidate("cp-1_a", 900, 300, Some(10)), &other, None, Remains::Suspected(DeathReason::Silent)),
+            (candidate("cp-1_a", 900, 300, Some(21)), &other, None, Remains::Dead(DeathReason::Silent)),
             (candidate("cp-1_a", 900, 300, Some(21)), &other, Some("cp-1_a"), Remains::Leader),
-            (candidate("cp-1_a", 900, 400, None), &other, None, Remains::Suspected(Why::Overdue)),
-            (candidate("cp-1_a", 9000, 1801, None), &other, None, Remains::Dead(Why::Expired)),
+            (candidate("cp-1_a", 900, 400, None), &other, None, Remains::Suspected(DeathReason::Overdue)),
+            (candidate("cp-1_a", 9000, 1801, None), &other, None, Remains::Dead(DeathReason::Expired)),
             // It is back under another name.
             (candidate("cp-1_a", 900, 70, None), &next, None, Remains::Suspected(superseded())),
             (candidate("cp-1_a", 900, 70, Some(30)), &next, None, Remains::Dead(superseded())),

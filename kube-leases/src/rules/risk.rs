@@ -10,7 +10,7 @@
 use serde::Serialize;
 
 use super::{
-    node::{Contact, Declared},
+    node::{Declared, NodeContact},
     workload::Successor,
 };
 
@@ -45,7 +45,7 @@ impl Risk {
 
 /// How far the deletion of a pod has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deletion {
+pub enum DeletionStage {
     /// It was not deleted.
     NotBegun,
     /// Within its grace.
@@ -69,13 +69,13 @@ pub struct PodFacts {
     /// The object of its node may not be read.
     pub unread: bool,
     /// Whether its node sends heartbeats.
-    pub contact: Option<Contact>,
+    pub contact: Option<NodeContact>,
     /// Its kubelet says that the node is not ready, also where it is known to be back.
     pub not_ready: bool,
     /// The kubelet's last report has all containers ended.
     pub ended: bool,
     /// How far its deletion has come.
-    pub deletion: Deletion,
+    pub deletion: DeletionStage,
     /// When the next one is started.
     pub successor: Successor,
     /// Its controller means there never to be two.
@@ -119,17 +119,18 @@ impl PodFacts {
 
     /// Whether its kubelet is alive, and its node not ready: what is started and ended there may hang.
     pub fn may_hang(&self) -> bool {
-        self.contact == Some(Contact::NotReady) || self.contact == Some(Contact::Back) && self.not_ready
+        self.contact == Some(NodeContact::NotReady)
+            || self.contact == Some(NodeContact::Back) && self.not_ready
     }
 
     /// Whether its containers may run. A kubelet that is well is believed when it reports their end.
-    fn may_run(&self, contact: Contact) -> bool {
+    fn may_run(&self, contact: NodeContact) -> bool {
         match contact {
-            Contact::Back if self.not_ready => true,
-            Contact::Heard | Contact::Back => !self.ended,
-            Contact::Fenced => false,
+            NodeContact::Back if self.not_ready => true,
+            NodeContact::Heard | NodeContact::Back => !self.ended,
+            NodeContact::Fenced => false,
             // A runtime that hangs may still run what the kubelet reported before.
-            Contact::NotReady | Contact::Late | Contact::Silent | Contact::Gone => true,
+            NodeContact::NotReady | NodeContact::Late | NodeContact::Silent | NodeContact::Gone => true,
         }
     }
 
@@ -145,27 +146,27 @@ impl PodFacts {
         let at = |contact| self.risk_at(contact);
         match self.contact {
             Some(contact) => at(contact),
-            None => at(Contact::Heard).max(at(Contact::NotReady)).max(at(Contact::Silent)),
+            None => at(NodeContact::Heard).max(at(NodeContact::NotReady)).max(at(NodeContact::Silent)),
         }
     }
 
-    fn risk_at(&self, contact: Contact) -> Risk {
+    fn risk_at(&self, contact: NodeContact) -> Risk {
         if self.must_be_one() && self.may_run(contact) {
             return Risk::Critical;
         }
         match contact {
-            Contact::Heard | Contact::Back | Contact::NotReady => {
+            NodeContact::Heard | NodeContact::Back | NodeContact::NotReady => {
                 // What is Terminating is not counted on any more.
                 let missed = self.no_budget.unwrap_or(true) || self.no_majority.unwrap_or(true);
-                let too_many = self.deletion == Deletion::NotBegun && missed;
-                let hidden = self.deletion == Deletion::Stuck;
+                let too_many = self.deletion == DeletionStage::NotBegun && missed;
+                let hidden = self.deletion == DeletionStage::Stuck;
                 if self.is_guarded() || too_many || hidden { Risk::High } else { Risk::Medium }
             }
-            Contact::Silent | Contact::Gone if self.is_guarded() => Risk::Critical,
+            NodeContact::Silent | NodeContact::Gone if self.is_guarded() => Risk::Critical,
             // Two at once do no harm, or the machine is known to be off.
-            Contact::Silent | Contact::Gone | Contact::Fenced => Risk::Low,
+            NodeContact::Silent | NodeContact::Gone | NodeContact::Fenced => Risk::Low,
             // Either may turn out to be true.
-            Contact::Late => self.risk_at(Contact::Heard).max(self.risk_at(Contact::Silent)),
+            NodeContact::Late => self.risk_at(NodeContact::Heard).max(self.risk_at(NodeContact::Silent)),
         }
     }
 }
@@ -174,22 +175,23 @@ impl PodFacts {
 mod tests {
     use super::*;
 
-    const CONTACTS: [Option<Contact>; 8] = [
-        Some(Contact::Heard),
-        Some(Contact::Back),
-        Some(Contact::NotReady),
-        Some(Contact::Late),
-        Some(Contact::Silent),
-        Some(Contact::Fenced),
-        Some(Contact::Gone),
+    const CONTACTS: [Option<NodeContact>; 8] = [
+        Some(NodeContact::Heard),
+        Some(NodeContact::Back),
+        Some(NodeContact::NotReady),
+        Some(NodeContact::Late),
+        Some(NodeContact::Silent),
+        Some(NodeContact::Fenced),
+        Some(NodeContact::Gone),
         None,
     ];
-    const DELETIONS: [Deletion; 3] = [Deletion::NotBegun, Deletion::Begun, Deletion::Stuck];
+    const DELETIONS: [DeletionStage; 3] =
+        [DeletionStage::NotBegun, DeletionStage::Begun, DeletionStage::Stuck];
     const SUCCESSORS: [Successor; 3] = [Successor::Never, Successor::Early, Successor::WhenGone];
     const KNOWN: [Option<bool>; 3] = [Some(false), Some(true), None];
 
     /// A stateless pod of several, of which all is known.
-    fn stateless(contact: Contact, deletion: Deletion) -> PodFacts {
+    fn stateless(contact: NodeContact, deletion: DeletionStage) -> PodFacts {
         PodFacts {
             scheduled: true,
             finished: false,
@@ -197,7 +199,7 @@ mod tests {
             nodeless: false,
             unread: false,
             contact: Some(contact),
-            not_ready: contact == Contact::NotReady,
+            not_ready: contact == NodeContact::NotReady,
             ended: false,
             deletion,
             successor: Successor::Early,
@@ -214,8 +216,8 @@ mod tests {
 
     #[test]
     fn the_table() {
-        use Contact::{Back, Fenced, Gone, Heard, Late, NotReady, Silent};
-        use Deletion::{Begun, NotBegun, Stuck};
+        use DeletionStage::{Begun, NotBegun, Stuck};
+        use NodeContact::{Back, Fenced, Gone, Heard, Late, NotReady, Silent};
         for (contact, deletion, plain, leader, one) in [
             (Heard, NotBegun, Risk::Medium, Risk::High, Risk::Critical),
             (Heard, Begun, Risk::Medium, Risk::High, Risk::Critical),
@@ -295,7 +297,7 @@ mod tests {
 
     /// Every mixture there is.
     fn mixtures() -> impl Iterator<Item = PodFacts> {
-        let facts = stateless(Contact::Heard, Deletion::NotBegun);
+        let facts = stateless(NodeContact::Heard, DeletionStage::NotBegun);
         CONTACTS
             .into_iter()
             .map(move |contact| PodFacts { contact, ..facts })
@@ -325,7 +327,7 @@ mod tests {
                 PodFacts { ended: false, ..facts },
             ];
             for less in less {
-                let fenced = facts.contact == Some(Contact::Fenced);
+                let fenced = facts.contact == Some(NodeContact::Fenced);
                 assert!(less.risk() >= facts.risk() || fenced, "{less:?} looks safer than {facts:?}");
             }
             assert!(facts.risk() > Risk::None, "{facts:?}");
@@ -336,7 +338,7 @@ mod tests {
     /// Which deletions start a second one beside the first, though there should be one only.
     #[test]
     fn deletions_that_double() {
-        let facts = stateless(Contact::Heard, Deletion::NotBegun);
+        let facts = stateless(NodeContact::Heard, DeletionStage::NotBegun);
         let one = PodFacts { single: Some(true), ..facts };
         for (facts, doubled) in [
             (facts, false),
@@ -358,8 +360,9 @@ mod tests {
     #[test]
     fn below_critical_nothing_runs_twice_that_should_be_one() {
         for facts in mixtures().filter(|facts| facts.risk() < Risk::Critical && facts.must_be_one()) {
-            let off = facts.contact == Some(Contact::Fenced);
-            let reported = facts.ended && matches!(facts.contact, Some(Contact::Heard | Contact::Back));
+            let off = facts.contact == Some(NodeContact::Fenced);
+            let reported =
+                facts.ended && matches!(facts.contact, Some(NodeContact::Heard | NodeContact::Back));
             assert!(off || reported, "{facts:?}");
         }
     }

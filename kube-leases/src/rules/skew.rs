@@ -61,7 +61,7 @@ impl Serialize for Minor {
 /// How a component breaks the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Skew {
+pub enum VersionSkew {
     /// It is newer than a kube-apiserver.
     Newer,
     /// It is more than one minor version older.
@@ -69,12 +69,12 @@ pub enum Skew {
 }
 
 /// How a component of one version with a kube-apiserver of another breaks the policy, if it does.
-pub fn skew(component: Minor, apiserver: Minor) -> Option<Skew> {
+pub fn skew(component: Minor, apiserver: Minor) -> Option<VersionSkew> {
     if component > apiserver {
-        return Some(Skew::Newer);
+        return Some(VersionSkew::Newer);
     }
     let near = component.major == apiserver.major && apiserver.minor - component.minor <= 1;
-    (!near).then_some(Skew::TooOld)
+    (!near).then_some(VersionSkew::TooOld)
 }
 
 /// A kube-apiserver that is alive.
@@ -95,7 +95,7 @@ pub struct Breach {
     pub version: Minor,
     /// What is wrong with the component.
     #[serde(rename = "problem")]
-    pub skew: Skew,
+    pub skew: VersionSkew,
 }
 
 /// What the policy says of a component.
@@ -151,11 +151,11 @@ mod tests {
         for (component, apiserver, broken) in [
             ("1.37.1", "1.37.0", None),
             ("1.36.9", "1.37.0", None),
-            ("1.37.0", "1.36.9", Some(Skew::Newer)),
-            ("1.35.0", "1.37.0", Some(Skew::TooOld)),
+            ("1.37.0", "1.36.9", Some(VersionSkew::Newer)),
+            ("1.35.0", "1.37.0", Some(VersionSkew::TooOld)),
             ("1.9.0", "1.10.0", None),
-            ("2.0.0", "1.37.0", Some(Skew::Newer)),
-            ("1.37.0", "2.37.0", Some(Skew::TooOld)),
+            ("2.0.0", "1.37.0", Some(VersionSkew::Newer)),
+            ("1.37.0", "2.37.0", Some(VersionSkew::TooOld)),
         ] {
             assert_eq!(skew(minor(component), minor(apiserver)), broken, "{component} with {apiserver}");
         }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    advice::{Safe, Way},
+    advice::{Alternative, Safe},
     assessment::Assessment,
     pod::Pod,
     risk::Risk,
@@ -132,7 +132,7 @@ pub(super) fn ways(assessment: &Assessment) -> Vec<String> {
 }
 
 /// The code of a way, and of its terms where it has some.
-pub(super) fn way(of: &Way) -> String {
+pub(super) fn way(of: &Alternative) -> String {
     let value = serde_json::to_value(&of.advice).unwrap();
     let terms = [&value["terms"], &value["until"], &value["then"]].into_iter().find(|terms| !terms.is_null());
     match terms {

@@ -9,7 +9,7 @@ use jiff::SignedDuration;
 use serde::Serialize;
 
 use super::{
-    node::Contact,
+    node::NodeContact,
     pod::Pod,
     workload::{Kind, Workload},
 };
@@ -34,7 +34,7 @@ pub struct Whereabouts<'a> {
     pub pods: &'a [&'a Pod],
     /// The nodes that may run containers of which nothing tells. Pod GC deletes the objects of pods there
     /// without having asked the machine: that they are gone is no evidence.
-    pub lost: &'a [(&'a str, Contact)],
+    pub lost: &'a [(&'a str, NodeContact)],
 }
 
 /// A controller that was scaled to 0 or suspended, and not brought back.
@@ -51,12 +51,12 @@ pub struct Stopped {
     /// What has to be made sure of before it is brought back; `None` where waiting for its pods shows that.
     pub precondition: Option<Precondition>,
     /// The pods to wait for, if there are any.
-    pub wait: Option<Wait>,
+    pub wait: Option<PodsWait>,
 }
 
 /// How to wait for the end of all pods of a controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wait {
+pub struct PodsWait {
     /// Selects its pods, as `kubectl -l` takes it.
     pub selector: String,
     /// The longest grace period of them.
@@ -84,7 +84,7 @@ pub struct LostNode {
     /// Its name.
     pub name: String,
     /// How it is.
-    pub state: Contact,
+    pub state: NodeContact,
 }
 
 impl Stopped {
@@ -105,13 +105,13 @@ impl Stopped {
             name: workload.metadata.name.clone(),
             before,
             precondition: precondition(workload, &pods, whereabouts.lost),
-            wait: workload.selector(kind).zip(grace).map(|(selector, grace)| Wait { selector, grace }),
+            wait: workload.selector(kind).zip(grace).map(|(selector, grace)| PodsWait { selector, grace }),
         })
     }
 }
 
 /// What a wait for the end of these pods, the ones there are of a controller, does not show.
-fn precondition(workload: &Workload, pods: &[&Pod], lost: &[(&str, Contact)]) -> Option<Precondition> {
+fn precondition(workload: &Workload, pods: &[&Pod], lost: &[(&str, NodeContact)]) -> Option<Precondition> {
     if !lost.is_empty() {
         let nodes = lost.iter().map(|(node, state)| LostNode { name: (*node).to_owned(), state: *state });
         return Some(Precondition::LostNodes { nodes: nodes.collect() });
@@ -161,7 +161,7 @@ mod tests {
             (Kind::Deployment, from("3"), json!({ "replicas": 0 }), Some(3)),
             (Kind::ReplicaSet, from("1"), json!({ "replicas": 0 }), Some(1)),
             (Kind::Job, suspended.clone(), json!({ "suspend": true }), Some(1)),
-            // It runs again, was told so by others, or has a label that nothing of ours wrote.
+            // It runs again, was scaled by another client, or has a label that nothing of ours wrote.
             (Kind::Deployment, from("3"), json!({ "replicas": 3 }), None),
             (Kind::Deployment, from("3"), json!({}), None),
             (Kind::Job, suspended.clone(), json!({ "suspend": false }), None),
@@ -190,10 +190,11 @@ mod tests {
             workload
         };
         let (set, job) = (|grace| pod("ReplicaSet", grace, "Running"), |grace| pod("Job", grace, "Running"));
-        let silent = [("node-2", Contact::Silent)];
-        let two = [("node-2", Contact::Gone), ("node-3", Contact::NotReady)];
-        let on = |nodes: &[(&str, Contact)]| {
-            let node = |(name, state): &(&str, Contact)| LostNode { name: (*name).to_owned(), state: *state };
+        let silent = [("node-2", NodeContact::Silent)];
+        let two = [("node-2", NodeContact::Gone), ("node-3", NodeContact::NotReady)];
+        let on = |nodes: &[(&str, NodeContact)]| {
+            let node =
+                |(name, state): &(&str, NodeContact)| LostNode { name: (*name).to_owned(), state: *state };
             Some(Precondition::LostNodes { nodes: nodes.iter().map(node).collect() })
         };
         let (gone, no_grace) = (|| Some(Precondition::PodsGone), || Some(Precondition::NoGracePeriod));
@@ -218,7 +219,7 @@ mod tests {
         ] {
             let pods: Vec<&Pod> = pods.iter().collect();
             let stopped = Stopped::of(kind, &of(grace), Whereabouts { pods: &pods, lost }).unwrap();
-            let wait = waits.map(|(selector, grace): (&str, i64)| Wait {
+            let wait = waits.map(|(selector, grace): (&str, i64)| PodsWait {
                 selector: selector.to_owned(),
                 grace: SignedDuration::from_secs(grace),
             });

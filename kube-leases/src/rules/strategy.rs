@@ -40,7 +40,7 @@ impl Vote {
     }
 }
 
-/// The strategy of those who take part.
+/// The strategy of the candidates that take part.
 pub(super) fn strategy(candidates: &[&Candidate]) -> Strategy {
     let Some(first) = candidates.first() else { return Strategy::None };
     if candidates.iter().any(|candidate| !candidate.spec.preferred_strategies.is_empty()) {

@@ -7,8 +7,8 @@ use jiff::SignedDuration;
 use super::{
     holder::Who,
     lease::Lease,
-    maintenance::Standing,
-    node::{Contact, Node},
+    maintenance::MaintenanceStanding,
+    node::{Node, NodeContact},
     pod::Pod,
     storage::{PersistentVolume, PersistentVolumeClaim, PodDisruptionBudget, VolumeAttachment},
     time::ServerTime,
@@ -69,7 +69,7 @@ impl Surroundings {
     }
 
     /// Whether a node sends heartbeats; `None` if that cannot be known.
-    pub fn contact(&self, name: &str, now: ServerTime) -> Option<Contact> {
+    pub fn contact(&self, name: &str, now: ServerTime) -> Option<NodeContact> {
         let node = self.nodes.as_ref()?.get(name);
         // Without its heartbeat, a node that is not given up may be dead for up to five minutes, and one
         // that is may be back.
@@ -80,13 +80,13 @@ impl Surroundings {
         // A kubelet whose node was deleted goes on heartbeating for as long as it has the lease, and
         // running what it runs.
         let fresh = lease.and_then(Lease::heartbeat).is_some_and(|time| now.since(time) <= GONE_AFTER);
-        Some(if fresh { Contact::Late } else { Contact::Gone })
+        Some(if fresh { NodeContact::Late } else { NodeContact::Gone })
     }
 
     /// Whether a node is to be looked after: without heartbeats, or with heartbeats again and still declared to be off. Without
     /// heartbeats, those count that the node controller has given up.
     pub fn is_lost(&self, node: &Node, now: ServerTime) -> bool {
-        node.contact(self.heartbeat(&node.metadata.name), now) != Contact::Heard
+        node.contact(self.heartbeat(&node.metadata.name), now) != NodeContact::Heard
             && (self.heartbeats.is_some() || node.ready().is_none_or(|ready| ready.status == "Unknown"))
     }
 
@@ -99,8 +99,10 @@ impl Surroundings {
     pub fn held_by(&self, node: &str, now: ServerTime) -> Option<HeldBy> {
         let lease = self.maintenance.as_ref()?.get(node)?;
         let unheld = Who::exactly("");
-        let (Standing::Held { holder, .. } | Standing::Admin { holder } | Standing::Malformed { holder, .. }) =
-            Standing::of(Some(&lease.spec), &unheld, now)
+        let (MaintenanceStanding::Held { holder, .. }
+        | MaintenanceStanding::Admin { holder }
+        | MaintenanceStanding::Malformed { holder, .. }) =
+            MaintenanceStanding::of(Some(&lease.spec), &unheld, now)
         else {
             return None;
         };

@@ -6,13 +6,13 @@ use k8s_openapi::api::coordination::v1::LeaseSpec;
 use super::{
     holder::{self, Who},
     lease::Lease,
-    maintenance::{GRACE, Record, Standing, adopted, expiry, is_same_acquisition},
+    maintenance::{GRACE, MaintenanceStanding, Record, adopted, expiry, is_same_acquisition},
     time::ServerTime,
 };
 
 /// By which rule a lease may be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub enum TakingRule {
     /// A maintenance lease, by one of a person's commands: what is ours is renewed.
     Command,
     /// A maintenance lease, for a process that runs under it: another process of the same holder is
@@ -23,13 +23,13 @@ pub enum Rule {
     Observed,
 }
 
-/// Who wants a lease, and what they accept.
+/// The holder that wants a lease, and what it accepts.
 #[derive(Clone, Debug)]
 pub struct Terms {
     /// The holder.
     pub who: Who,
     /// When a lease may be taken.
-    pub rule: Rule,
+    pub rule: TakingRule,
     /// A process may go on from the lease that a command of this holder took, and gives it back. An
     /// administrator's stays an administrator's meanwhile.
     pub adopts: Option<Who>,
@@ -62,15 +62,15 @@ pub enum OverwritesReason {
 
 /// Why a lease cannot be taken now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Obstacle {
+pub enum ClaimObstacle {
     /// It is held, or cannot be judged.
-    Standing(Standing),
+    Standing(MaintenanceStanding),
     /// It is being deleted, and only its finalizers keep it: what is written to it is lost.
     Terminating {
         /// Its finalizers.
         finalizers: Vec<String>,
     },
-    /// It is ours, for another reason, or without one: it may be a colleague's who shares our identity.
+    /// It is ours, for another reason, or without one: it may be held by a colleague with the same identity.
     OtherReason {
         /// Its reason.
         reason: Option<String>,
@@ -112,7 +112,7 @@ impl Terms {
     pub fn of_command(who: Who, reason: Option<String>) -> Self {
         Self {
             who,
-            rule: Rule::Command,
+            rule: TakingRule::Command,
             adopts: None,
             adopts_term: None,
             renews: false,
@@ -128,12 +128,12 @@ impl Terms {
     /// as such.
     pub fn of_process(who: Who, suffix: &str, reason: Option<String>) -> Self {
         let own = who.plain().unique(suffix);
-        Self { rule: Rule::Process, adopts: Some(who), ..Self::of_command(own, reason) }
+        Self { rule: TakingRule::Process, adopts: Some(who), ..Self::of_command(own, reason) }
     }
 
     /// Of a process that holds a lease by the rule of leader election.
     pub fn observed(who: Who) -> Self {
-        Self { rule: Rule::Observed, ignore_medik8s: true, ..Self::of_command(who, None) }
+        Self { rule: TakingRule::Observed, ignore_medik8s: true, ..Self::of_command(who, None) }
     }
 
     /// Whether the lease may be taken as it was read, and how it stood; or why not. `observed` is
@@ -146,32 +146,36 @@ impl Terms {
         lease: Option<&Lease>,
         observed: bool,
         now: ServerTime,
-    ) -> Result<Standing, Obstacle> {
-        let standing = Standing::of(lease.map(|lease| &lease.spec), &self.who, now);
+    ) -> Result<MaintenanceStanding, ClaimObstacle> {
+        let standing = MaintenanceStanding::of(lease.map(|lease| &lease.spec), &self.who, now);
         let Some(lease) = lease else {
-            return if self.renews { Err(Obstacle::Standing(standing)) } else { Ok(standing) };
+            return if self.renews { Err(ClaimObstacle::Standing(standing)) } else { Ok(standing) };
         };
         if lease.metadata.deletion_timestamp.is_some() {
-            return Err(Obstacle::Terminating { finalizers: lease.metadata.finalizers.clone() });
+            return Err(ClaimObstacle::Terminating { finalizers: lease.metadata.finalizers.clone() });
         }
         let may = match (self.rule, &standing) {
             // A renewal does not make an administrator's lease of it.
-            (Rule::Command, Standing::Ours { admin, .. }) => !self.renews || *admin || !self.who.is_admin(),
-            (Rule::Command, _) if self.renews => false,
-            (_, Standing::Free) => true,
-            (_, Standing::Admin { .. }) => self.is_adopted(lease),
-            (Rule::Observed, _) => observed,
-            (_, Standing::Malformed { .. }) => self.take_malformed,
-            (_, Standing::Expired { .. }) => true,
-            (Rule::Process, Standing::Ours { until, .. }) => until.is_some_and(|until| now.0 > until),
-            (_, Standing::Held { .. }) => self.is_adopted(lease),
+            (TakingRule::Command, MaintenanceStanding::Ours { admin, .. }) => {
+                !self.renews || *admin || !self.who.is_admin()
+            }
+            (TakingRule::Command, _) if self.renews => false,
+            (_, MaintenanceStanding::Free) => true,
+            (_, MaintenanceStanding::Admin { .. }) => self.is_adopted(lease),
+            (TakingRule::Observed, _) => observed,
+            (_, MaintenanceStanding::Malformed { .. }) => self.take_malformed,
+            (_, MaintenanceStanding::Expired { .. }) => true,
+            (TakingRule::Process, MaintenanceStanding::Ours { until, .. }) => {
+                until.is_some_and(|until| now.0 > until)
+            }
+            (_, MaintenanceStanding::Held { .. }) => self.is_adopted(lease),
         };
         // What is taken although it is held is ours already.
         if may && standing.is_valid(now) && self.changes_reason(lease) {
             let since = lease.spec.acquire_time.as_ref().map(|time| time.0);
-            return Err(Obstacle::OtherReason { reason: lease.reason().map(str::to_owned), since });
+            return Err(ClaimObstacle::OtherReason { reason: lease.reason().map(str::to_owned), since });
         }
-        if may { Ok(standing) } else { Err(Obstacle::Standing(standing)) }
+        if may { Ok(standing) } else { Err(ClaimObstacle::Standing(standing)) }
     }
 
     /// Whether a lease would get another reason than it has, or one where it has none, and may not.
@@ -192,7 +196,7 @@ impl Terms {
     pub fn gathering(&self, suffix: &str) -> Self {
         Self {
             who: self.who.plain().unique(suffix),
-            rule: Rule::Process,
+            rule: TakingRule::Process,
             adopts: Some(self.who.clone()),
             renews: false,
             ..self.clone()
@@ -220,7 +224,7 @@ impl Terms {
     }
 
     fn is_adopted(&self, lease: &Lease) -> bool {
-        self.rule == Rule::Process
+        self.rule == TakingRule::Process
             && self.adopts.as_ref().is_some_and(|plain| plain.is(lease.holder()))
             && self.adopts_term.as_ref().is_none_or(|seen| is_same_acquisition(seen, lease))
     }
@@ -231,12 +235,12 @@ impl Terms {
         let adopted = before.filter(|lease| self.is_adopted(lease)).map(Lease::holder);
         let before = before.map(|lease| &lease.spec);
         match self.rule {
-            Rule::Command => Record::acquisition(before, &self.who, seconds, now),
+            TakingRule::Command => Record::acquisition(before, &self.who, seconds, now),
             // If this process is killed, it is still held until it is released.
-            Rule::Process if adopted.is_some_and(holder::is_reserved) => {
+            TakingRule::Process if adopted.is_some_and(holder::is_reserved) => {
                 Record::new_term(before, &self.who.administrator(), seconds, now)
             }
-            Rule::Process | Rule::Observed => Record::new_term(before, &self.who, seconds, now),
+            TakingRule::Process | TakingRule::Observed => Record::new_term(before, &self.who, seconds, now),
         }
     }
 
@@ -248,7 +252,7 @@ impl Terms {
     /// What takes that write back: a lease that was validly ours, or adopted, is put back as it was.
     pub fn undo(&self, before: Option<&Lease>, now: ServerTime) -> Undo {
         let Some(lease) = before else { return Undo::Release };
-        let ours = self.rule == Rule::Command && self.who.is(lease.holder());
+        let ours = self.rule == TakingRule::Command && self.who.is(lease.holder());
         // An administrator's has no end.
         let until = match expiry(&lease.spec) {
             _ if holder::is_reserved(lease.holder()) => Some(Timestamp::MAX),
@@ -259,7 +263,11 @@ impl Terms {
             (Some(record), Some(until)) if ours || self.is_adopted(lease) => {
                 Undo::PutBack { record, reason: lease.reason().map(str::to_owned), until }
             }
-            _ if matches!(Standing::of(Some(&lease.spec), &self.who, now), Standing::Malformed { .. }) => {
+            _ if matches!(
+                MaintenanceStanding::of(Some(&lease.spec), &self.who, now),
+                MaintenanceStanding::Malformed { .. }
+            ) =>
+            {
                 Undo::Restore {
                     spec: Box::new(lease.spec.clone()),
                     reason: lease.reason().map(str::to_owned),
@@ -330,10 +338,10 @@ mod tests {
         ServerTime(at(0))
     }
 
-    fn terms(rule: Rule) -> Terms {
+    fn terms(rule: TakingRule) -> Terms {
         let plain = Who::user("me", None, "host", false);
         Terms {
-            who: if rule == Rule::Command { plain.clone() } else { plain.unique("1f") },
+            who: if rule == TakingRule::Command { plain.clone() } else { plain.unique("1f") },
             rule,
             adopts: Some(plain),
             adopts_term: None,
@@ -362,7 +370,7 @@ mod tests {
 
     #[test]
     fn what_each_rule_may_take() {
-        use Rule::{Command, Observed, Process};
+        use TakingRule::{Command, Observed, Process};
         let malformed = || {
             let mut lease = lease("x", 0);
             lease.spec.renew_time = None;
@@ -372,7 +380,7 @@ mod tests {
             (None, &[Command, Process, Observed][..]),
             (Some(lease("", 0)), &[Command, Process, Observed]),
             (Some(lease("x", 0)), &[]),
-            // By its timestamps it is expired, which tells nothing to who goes by what was observed.
+            // By its timestamps it is expired, which does not count where expiry is observed.
             (Some(lease("x", 64)), &[Command, Process]),
             (Some(lease("kubeadm:x", 9999)), &[]),
             (Some(malformed()), &[]),
@@ -391,8 +399,8 @@ mod tests {
         let observed = |lease: &Lease| terms(Observed).judge(Some(lease), true, now()).is_ok();
         assert!(observed(&lease("x", 0)) && observed(&malformed()) && observed(&lease("me@host#1f", 0)));
         assert!(!observed(&lease("kubeadm:x", 9999)));
-        let told = Terms { take_malformed: true, ..terms(Command) };
-        assert!(told.judge(Some(&malformed()), false, now()).is_ok());
+        let confirmed = Terms { take_malformed: true, ..terms(Command) };
+        assert!(confirmed.judge(Some(&malformed()), false, now()).is_ok());
         let alone = Terms { adopts: None, ..terms(Process) };
         assert!(alone.judge(Some(&lease("me@host", 0)), false, now()).is_err());
     }
@@ -402,7 +410,7 @@ mod tests {
     fn a_process_goes_on_only_from_the_term_that_it_saw() {
         let seen = lease("me@host", 0);
         let goes_on = |start: Option<&Lease>, now_is: &Lease| {
-            let terms = terms(Rule::Process).adopting(start);
+            let terms = terms(TakingRule::Process).adopting(start);
             let judged = terms.judge(Some(now_is), false, now()).is_ok();
             assert_eq!(matches!(terms.undo(Some(now_is), now()), Undo::PutBack { .. }), judged);
             judged
@@ -448,14 +456,14 @@ mod tests {
         // An administrator's only as an administrator.
         let (admins, put_back) = (adopting("kubeadm:me@host#2e", -500), lease("kubeadm:me@host", 9999));
         assert!(!goes_on(Some(&admins), &put_back));
-        let admin = Terms { adopts: Some(Who::user("me", None, "host", true)), ..terms(Rule::Process) };
+        let admin = Terms { adopts: Some(Who::user("me", None, "host", true)), ..terms(TakingRule::Process) };
         assert!(admin.adopting(Some(&admins)).judge(Some(&put_back), false, now()).is_ok());
         assert!(admin.adopting(Some(&admins)).judge(Some(&seen), false, now()).is_err());
     }
 
     #[test]
     fn a_renewal_takes_only_what_is_ours() {
-        let renews = Terms { renews: true, ..terms(Rule::Command) };
+        let renews = Terms { renews: true, ..terms(TakingRule::Command) };
         let judged = |lease: Option<&Lease>| renews.judge(lease, false, now()).is_ok();
         assert!(judged(Some(&lease("me@host", 0))) && judged(Some(&lease("me@host", 64))));
         for other in [None, Some(lease("", 0)), Some(lease("x", 0)), Some(lease("x", 64))] {
@@ -465,11 +473,11 @@ mod tests {
 
     #[test]
     fn a_lease_that_is_being_deleted_is_never_taken() {
-        for rule in [Rule::Command, Rule::Process, Rule::Observed] {
+        for rule in [TakingRule::Command, TakingRule::Process, TakingRule::Observed] {
             for mut lease in [lease("", 0), lease("x", 64), lease("me@host", 0)] {
                 lease.metadata.deletion_timestamp = Some(at(-1));
                 lease.metadata.finalizers = vec!["a/b".into()];
-                let obstacle = Obstacle::Terminating { finalizers: vec!["a/b".into()] };
+                let obstacle = ClaimObstacle::Terminating { finalizers: vec!["a/b".into()] };
                 assert_eq!(terms(rule).judge(Some(&lease), true, now()), Err(obstacle));
             }
         }
@@ -489,33 +497,38 @@ mod tests {
         };
         let judge = |new: Option<&str>, any: bool, old: Option<&str>, renewed| {
             let overwrites = if any { OverwritesReason::Any } else { OverwritesReason::None };
-            judged(Rule::Command, new, &overwrites, old, renewed)
+            judged(TakingRule::Command, new, &overwrites, old, renewed)
         };
         let these = |reason: &str| OverwritesReason::These(vec![Some(reason.to_owned())]);
-        assert!(judged(Rule::Command, Some("reboot"), &these("disk"), Some("disk"), 0).is_ok());
-        assert!(judged(Rule::Command, Some("reboot"), &these("other"), Some("disk"), 0).is_err());
+        assert!(judged(TakingRule::Command, Some("reboot"), &these("disk"), Some("disk"), 0).is_ok());
+        assert!(judged(TakingRule::Command, Some("reboot"), &these("other"), Some("disk"), 0).is_err());
         // A lease that would be adopted is as much a colleague's.
-        assert!(judged(Rule::Process, Some("reboot"), &OverwritesReason::None, Some("disk"), 0).is_err());
-        assert!(judged(Rule::Process, None, &OverwritesReason::None, Some("disk"), 0).is_ok());
+        assert!(
+            judged(TakingRule::Process, Some("reboot"), &OverwritesReason::None, Some("disk"), 0).is_err()
+        );
+        assert!(judged(TakingRule::Process, None, &OverwritesReason::None, Some("disk"), 0).is_ok());
         assert_eq!(
             judge(Some("reboot"), false, Some("disk"), 0),
-            Err(Obstacle::OtherReason { reason: Some("disk".into()), since: Some(at(-500)) })
+            Err(ClaimObstacle::OtherReason { reason: Some("disk".into()), since: Some(at(-500)) })
         );
         assert!(judge(Some("reboot"), true, Some("disk"), 0).is_ok());
         assert!(judge(Some("disk"), false, Some("disk"), 0).is_ok());
         assert!(judge(None, false, Some("disk"), 0).is_ok());
-        let unsaid = Err(Obstacle::OtherReason { reason: None, since: Some(at(-500)) });
+        let unsaid = Err(ClaimObstacle::OtherReason { reason: None, since: Some(at(-500)) });
         assert_eq!(judge(Some("reboot"), false, None, 0), unsaid, "its holder had none to say");
         assert!(judge(Some("reboot"), true, None, 0).is_ok());
-        assert!(judged(Rule::Command, Some("reboot"), &OverwritesReason::These(vec![None]), None, 0).is_ok());
-        assert!(judged(Rule::Command, Some("reboot"), &these("disk"), None, 0).is_err());
+        assert!(
+            judged(TakingRule::Command, Some("reboot"), &OverwritesReason::These(vec![None]), None, 0)
+                .is_ok()
+        );
+        assert!(judged(TakingRule::Command, Some("reboot"), &these("disk"), None, 0).is_err());
         assert!(judge(None, false, None, 0).is_ok());
         assert!(judge(Some("reboot"), false, Some("disk"), 64).is_ok(), "its time is over");
         assert!(judge(Some("reboot"), false, None, 64).is_ok());
         // Another's reason is not asked about: it cannot be taken at all.
-        let told = Terms { reason: Some("reboot".into()), ..terms(Rule::Command) };
-        let held = Standing::Held { holder: "x".into(), until: at(60) + GRACE };
-        assert_eq!(told.judge(Some(&lease("x", 0)), false, now()), Err(Obstacle::Standing(held)));
+        let confirmed = Terms { reason: Some("reboot".into()), ..terms(TakingRule::Command) };
+        let held = MaintenanceStanding::Held { holder: "x".into(), until: at(60) + GRACE };
+        assert_eq!(confirmed.judge(Some(&lease("x", 0)), false, now()), Err(ClaimObstacle::Standing(held)));
     }
 
     #[test]
@@ -525,16 +538,16 @@ mod tests {
             Undo::PutBack { record, until, .. } => Some((record.holder, until)),
         };
         let mine = Some(("me@host".to_owned(), at(60) + GRACE));
-        assert_eq!(put_back(Rule::Command, None), None);
-        assert_eq!(put_back(Rule::Command, Some(lease("me@host", 0))), mine);
-        assert_eq!(put_back(Rule::Command, Some(lease("me@host", 64))), None, "taken anew");
-        assert_eq!(put_back(Rule::Process, Some(lease("me@host", 0))), mine);
-        assert_eq!(put_back(Rule::Process, Some(lease("me@host", 64))), None);
-        assert_eq!(put_back(Rule::Process, Some(lease("me@host#1f", 64))), None);
-        assert_eq!(put_back(Rule::Observed, Some(lease("me@host", 0))), None);
-        assert_eq!(put_back(Rule::Command, Some(lease("x", 64))), None);
-        assert_eq!(put_back(Rule::Command, Some(lease("x", 0))), None);
-        let admin = Terms { who: Who::user("me", None, "host", true), ..terms(Rule::Command) };
+        assert_eq!(put_back(TakingRule::Command, None), None);
+        assert_eq!(put_back(TakingRule::Command, Some(lease("me@host", 0))), mine);
+        assert_eq!(put_back(TakingRule::Command, Some(lease("me@host", 64))), None, "taken anew");
+        assert_eq!(put_back(TakingRule::Process, Some(lease("me@host", 0))), mine);
+        assert_eq!(put_back(TakingRule::Process, Some(lease("me@host", 64))), None);
+        assert_eq!(put_back(TakingRule::Process, Some(lease("me@host#1f", 64))), None);
+        assert_eq!(put_back(TakingRule::Observed, Some(lease("me@host", 0))), None);
+        assert_eq!(put_back(TakingRule::Command, Some(lease("x", 64))), None);
+        assert_eq!(put_back(TakingRule::Command, Some(lease("x", 0))), None);
+        let admin = Terms { who: Who::user("me", None, "host", true), ..terms(TakingRule::Command) };
         assert!(matches!(admin.undo(Some(&lease("kubeadm:me@host", 9999)), now()), Undo::PutBack { .. }));
         let mut timeless = lease("kubeadm:me@host", 0);
         (timeless.spec.renew_time, timeless.spec.lease_duration_seconds) = (None, None);
@@ -544,7 +557,7 @@ mod tests {
     #[test]
     fn an_administrators_own_lease_is_adopted_as_an_administrators() {
         let admin = Who::user("me", None, "host", true);
-        let adopting = Terms { adopts: Some(admin), ..terms(Rule::Process) };
+        let adopting = Terms { adopts: Some(admin), ..terms(TakingRule::Process) };
         let before = lease("kubeadm:me@host", 9999);
         assert!(adopting.judge(Some(&before), false, now()).is_ok());
         assert_eq!(adopting.record(Some(&before), 60, now()).holder, "kubeadm:me@host#1f");
@@ -554,14 +567,14 @@ mod tests {
         assert_eq!(adopting.record(Some(&lease("me@host", 0)), 60, now()).holder, "me@host#1f");
         assert_eq!(adopting.record(None, 60, now()).holder, "me@host#1f");
         assert!(adopting.judge(Some(&lease("kubeadm:x", 0)), false, now()).is_err());
-        assert!(terms(Rule::Process).judge(Some(&before), false, now()).is_err(), "that takes --admin");
+        assert!(terms(TakingRule::Process).judge(Some(&before), false, now()).is_err(), "that takes --admin");
     }
 
     #[test]
     fn what_is_gathered_is_another_processs_until_all_of_it_is_had() {
         let admin = Who::user("me", None, "host", true);
         for (who, holder) in [(Who::user("me", None, "host", false), "me@host"), (admin, "kubeadm:me@host")] {
-            let wanted = Terms { who, adopts: None, ..terms(Rule::Command) };
+            let wanted = Terms { who, adopts: None, ..terms(TakingRule::Command) };
             let gathering = wanted.gathering("2e");
             let taken = gathering.record(None, 60, now());
             assert_eq!(taken.holder, "me@host#2e", "an administrator's would be stranded for ever");
@@ -582,15 +595,15 @@ mod tests {
     #[test]
     fn what_is_held_already_is_not_shortened_by_taking_it_again() {
         let seconds = |rule, before: &Lease, asked| terms(rule).record(Some(before), asked, now()).seconds;
-        for rule in [Rule::Command, Rule::Process] {
+        for rule in [TakingRule::Command, TakingRule::Process] {
             assert_eq!(seconds(rule, &lease("me@host", 20), 5), 41, "{rule:?}");
             assert_eq!(seconds(rule, &lease("me@host", 20), 300), 300);
             assert_eq!(seconds(rule, &lease("me@host", 64), 5), 5, "its time was over");
             assert_eq!(seconds(rule, &lease("x", 64), 5), 5);
         }
-        let renew = Terms { renews: true, ..terms(Rule::Command) };
+        let renew = Terms { renews: true, ..terms(TakingRule::Command) };
         assert_eq!(renew.record(Some(&lease("me@host", 20)), 5, now()).seconds, 5);
-        let admin = Terms { who: Who::user("me", None, "host", true), ..terms(Rule::Command) };
+        let admin = Terms { who: Who::user("me", None, "host", true), ..terms(TakingRule::Command) };
         assert_eq!(admin.record(Some(&lease("kubeadm:me@host", 0)), 5, now()).seconds, 5);
     }
 
@@ -598,7 +611,7 @@ mod tests {
     fn putting_back_restores_times_and_reason_and_counts_the_change_of_hands() {
         let mut before = lease("me@host", 20);
         before.metadata.annotations.insert(REASON.into(), "disk".into());
-        let undo = terms(Rule::Process).undo(Some(&before), now());
+        let undo = terms(TakingRule::Process).undo(Some(&before), now());
         let mut held = lease("me@host#1f", 0);
         held.spec.lease_transitions = Some(5);
         let (spec, reason) = undo.spec(&held, now());
@@ -631,7 +644,7 @@ mod tests {
             } else {
                 before.spec.lease_duration_seconds = None;
             }
-            for rule in [Rule::Command, Rule::Process, Rule::Observed] {
+            for rule in [TakingRule::Command, TakingRule::Process, TakingRule::Observed] {
                 let undo = terms(rule).undo(Some(&before), now());
                 let mut held = lease("me@host#1f", 0);
                 held.spec.lease_transitions = Some(5);

@@ -4,7 +4,7 @@
 //!
 //! * **The server's wall clock** ([`ServerTime`]). Everything the API stores (`renewTime`,
 //!   `creationTimestamp`) is compared with it. This machine's wall clock may be wrong by minutes;
-//!   [`Skew`] learns by how much from the `Date` header that every response carries.
+//!   [`ClockSkew`] learns by how much from the `Date` header that every response carries.
 //! * **The local monotonic clock** ([`std::time::Instant`]), for time-outs and for how long this
 //!   process has waited. It never meets a timestamp of the API.
 //!
@@ -61,27 +61,27 @@ pub fn write<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S
 
 /// As of when a view may be judged whose sources last answered at `contacts`.
 ///
-/// A source that is well answers again within `patience`. Beyond that the silence may be our own
+/// A source that is well answers again within `heard_within`. Beyond that the silence may be our own
 /// (a connection that hangs, a process that was stopped), and nothing follows from it: time stands
 /// still for the view until there is word from the source. A view without sources to wait for is
 /// judged as of `now`.
 pub fn judged_at(
     now: ServerTime,
     contacts: impl IntoIterator<Item = ServerTime>,
-    patience: SignedDuration,
+    heard_within: SignedDuration,
 ) -> ServerTime {
     let oldest = contacts.into_iter().min();
-    let limit = oldest.and_then(|contact| contact.0.saturating_add(patience).ok());
+    let limit = oldest.and_then(|contact| contact.0.saturating_add(heard_within).ok());
     limit.map_or(now, |limit| now.min(ServerTime(limit)))
 }
 
 /// What is known of `server clock - local clock`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Skew {
+pub struct ClockSkew {
     bounds: Option<(SignedDuration, SignedDuration)>,
 }
 
-impl Skew {
+impl ClockSkew {
     /// Takes in one response: when it was asked for and received by the local wall clock, and the
     /// `Date` it carries.
     ///
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn clocks_that_may_agree_are_taken_to_agree() {
-        let skew = Skew::default().observe(at(0.4), at(0.5), at(0.0));
+        let skew = ClockSkew::default().observe(at(0.4), at(0.5), at(0.0));
         assert_eq!(skew.offset(), SignedDuration::ZERO);
         assert_eq!(skew.worth_a_warning(), None);
     }
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn an_hour_is_seen_and_warned_of() {
         for direction in [3600.0, -3600.0] {
-            let skew = Skew::default().observe(at(0.0), at(0.2), at(direction));
+            let skew = ClockSkew::default().observe(at(0.0), at(0.2), at(direction));
             let error = skew.offset().as_secs_f64() - direction;
             assert!(error.abs() <= 1.0, "off by {error}");
             assert!(skew.worth_a_warning().is_some());
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn later_answers_narrow_the_interval() {
-        let first = Skew::default().observe(at(0.0), at(2.0), at(10.0));
+        let first = ClockSkew::default().observe(at(0.0), at(2.0), at(10.0));
         let second = first.observe(at(3.0), at(3.1), at(13.0));
         let narrow = Some((SignedDuration::from_millis(9_900), SignedDuration::from_secs(11)));
         assert_eq!(second.bounds, narrow);
@@ -204,26 +204,27 @@ mod tests {
         let third = second.observe(at(6.0), at(6.0), at(16.4));
         assert_eq!(third.bounds, Some((SignedDuration::from_millis(10_400), SignedDuration::from_secs(11))));
         // Intervals that touch agree.
-        let touching = Skew::default().observe(at(0.0), at(0.0), at(0.0)).observe(at(1.0), at(1.0), at(2.0));
+        let touching =
+            ClockSkew::default().observe(at(0.0), at(0.0), at(0.0)).observe(at(1.0), at(1.0), at(2.0));
         assert_eq!(touching.bounds, Some((SignedDuration::from_secs(1), SignedDuration::from_secs(1))));
     }
 
     #[test]
     fn from_three_seconds_on_a_difference_is_told() {
-        for (seconds, told) in [(2.4, false), (2.5, true), (-3.4, false), (-3.5, true)] {
+        for (seconds, is_reported) in [(2.4, false), (2.5, true), (-3.4, false), (-3.5, true)] {
             // The interval is a second wide, and its middle is the guess.
-            let skew = Skew::default().observe(at(0.0), at(0.0), at(seconds));
-            assert_eq!(skew.worth_a_warning().is_some(), told, "{:?}", skew.offset());
+            let skew = ClockSkew::default().observe(at(0.0), at(0.0), at(seconds));
+            assert_eq!(skew.worth_a_warning().is_some(), is_reported, "{:?}", skew.offset());
             assert_eq!(skew.server_time(at(0.0)).0, at(seconds + 0.5));
         }
     }
 
     #[test]
     fn without_evidence_the_local_clock_is_believed() {
-        assert_eq!(Skew::default().offset(), SignedDuration::ZERO);
+        assert_eq!(ClockSkew::default().offset(), SignedDuration::ZERO);
         // An interval that only touches zero may hold it.
         for date in [0.0, -1.0] {
-            let skew = Skew::default().observe(at(0.0), at(0.0), at(date));
+            let skew = ClockSkew::default().observe(at(0.0), at(0.0), at(date));
             assert_eq!(skew.offset(), SignedDuration::ZERO, "{date}");
         }
         assert_eq!(ServerTime(at(5.0)).since(at(2.0)), SignedDuration::from_secs(3));
@@ -231,13 +232,14 @@ mod tests {
 
     #[test]
     fn a_contradiction_starts_anew() {
-        let skew = Skew::default().observe(at(0.0), at(0.1), at(3600.0)).observe(at(1.0), at(1.1), at(1.0));
+        let skew =
+            ClockSkew::default().observe(at(0.0), at(0.1), at(3600.0)).observe(at(1.0), at(1.1), at(1.0));
         assert_eq!(skew.offset(), SignedDuration::ZERO);
     }
 
     #[test]
     fn an_absurd_server_clock_does_not_overflow() {
-        let skew = Skew::default().observe(Timestamp::MIN, Timestamp::MIN, Timestamp::MAX);
+        let skew = ClockSkew::default().observe(Timestamp::MIN, Timestamp::MIN, Timestamp::MAX);
         assert_eq!(skew.server_time(Timestamp::MAX).0, Timestamp::MAX);
     }
 
@@ -257,7 +259,7 @@ mod tests {
             #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
             let served = sent + ms((latency_ms as f64 * made) as i64) + ms(offset_ms);
             let date = Timestamp::from_second(served.as_second()).unwrap();
-            let skew = Skew::default().observe(sent, received, date);
+            let skew = ClockSkew::default().observe(sent, received, date);
 
             let (low, high) = skew.bounds.unwrap();
             prop_assert!(low <= ms(offset_ms) && ms(offset_ms) <= high);

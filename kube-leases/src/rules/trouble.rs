@@ -4,9 +4,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use super::{
-    candidate::{Candidate, State, VALID_FOR},
+    candidate::{Candidate, CandidateState, VALID_FOR},
     controller,
-    election::{Entry, Leader, Outlook, equals, order, with},
+    election::{Contender, Leader, Outlook, equals, order, with},
     forecast::{FORCED_AFTER, Forecast, is_forced},
     lease::Lease,
     priority::{self, Priority},
@@ -150,7 +150,7 @@ impl Trouble {
 impl Outlook<'_> {
     /// Whether the controller would not replace a leader that is well by a better one.
     fn is_blocked(&self) -> bool {
-        let unexpired = with(&self.entries, |entry| entry.state != State::Expired);
+        let unexpired = with(&self.entries, |entry| entry.state != CandidateState::Expired);
         self.leader.valid().is_some() && strategy(&unexpired) != Strategy::Oldest
     }
 
@@ -170,8 +170,9 @@ impl Outlook<'_> {
             let preferred = self.preferred.clone();
             troubles.push(Trouble::Stuck { holder: holder.clone(), preferred, since: *until });
         }
-        let unexpired: Vec<_> = self.entries.iter().filter(|entry| entry.state != State::Expired).collect();
-        let name = |entry: &&Entry<'_>| entry.candidate.name().to_owned();
+        let unexpired: Vec<_> =
+            self.entries.iter().filter(|entry| entry.state != CandidateState::Expired).collect();
+        let name = |entry: &&Contender<'_>| entry.candidate.name().to_owned();
         let forced = unexpired.iter().any(|entry| is_forced(entry.candidate, now));
         match &self.strategy {
             Strategy::Conflict(between) => {
@@ -236,9 +237,9 @@ impl Outlook<'_> {
 
     /// The dead ones for which the controller elects although the leader stays: those that are as good as it,
     /// or better, and those that have not renewed for a quarter of an hour.
-    fn ping_storm(&self, leader: &str, unexpired: &[&Entry<'_>], now: ServerTime) -> Option<Trouble> {
+    fn ping_storm(&self, leader: &str, unexpired: &[&Contender<'_>], now: ServerTime) -> Option<Trouble> {
         let leader = self.entries.iter().find(|entry| entry.candidate.name() == leader)?;
-        let as_good = |entry: &Entry<'_>| order(entry.candidate, leader.candidate).is_le();
+        let as_good = |entry: &Contender<'_>| order(entry.candidate, leader.candidate).is_le();
         let dead: Vec<_> = unexpired
             .iter()
             .filter(|entry| entry.is_dead() && (as_good(entry) || is_forced(entry.candidate, now)))

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{
-    pod::{Pod, Source},
+    pod::{Pod, VolumeLocation},
     storage,
     surroundings::Surroundings,
 };
@@ -55,19 +55,19 @@ pub(super) fn volumes_of(pod: &Pod, around: &Surroundings) -> Vec<PodVolume> {
             let source = volume.source(&pod.metadata.name)?;
             let written = pod.writes(&volume.name);
             Some(match source {
-                Source::Inline(kind) => PodVolume {
+                VolumeLocation::Inline(kind) => PodVolume {
                     name: volume.name.clone(),
                     source: VolumeSource::Inline { kind },
                     exclusive: Some(written),
                     shared: false,
                 },
-                Source::HostPath => PodVolume {
+                VolumeLocation::HostPath => PodVolume {
                     name: volume.name.clone(),
                     source: VolumeSource::HostPath,
                     exclusive: Some(false),
                     shared: written,
                 },
-                Source::Claim(claim) => by_claim(pod, claim, written, around),
+                VolumeLocation::Claim(claim) => by_claim(pod, claim, written, around),
             })
         })
         .collect()

@@ -49,9 +49,9 @@ pub struct WorkloadSpec {
     /// Of a Deployment.
     paused: bool,
     /// Of a Deployment.
-    strategy: Strategy,
+    strategy: UpdateStrategy,
     /// Of a `DaemonSet`.
-    update_strategy: Strategy,
+    update_strategy: UpdateStrategy,
     /// Of a Job.
     pod_replacement_policy: String,
     /// Of a `CronJob`.
@@ -74,7 +74,7 @@ struct TemplateSpec {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Strategy {
+struct UpdateStrategy {
     r#type: String,
     rolling_update: RollingUpdate,
 }
@@ -207,7 +207,7 @@ pub struct Ownership {
     /// The controller that starts the next one, as `Kind/name`.
     pub controller: Option<String>,
     /// Why it is started then.
-    pub why: Why,
+    pub why: ReplacementReason,
     /// Whether there should be one of it only; `None` if that could not be found out.
     pub single: Option<bool>,
     /// `None` if that could not be found out.
@@ -232,7 +232,7 @@ impl Ownership {
 
 /// Why the next one is started then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum ReplacementReason {
     /// It has no owner.
     Unowned,
     /// Rolling updates, and whatever else runs two for a while.
@@ -273,7 +273,7 @@ pub fn ownership(pod: &Pod, known: &impl Workloads) -> Ownership {
         successor: Successor::Never,
         alone: false,
         controller: None,
-        why: Why::Unowned,
+        why: ReplacementReason::Unowned,
         single: Some(false),
         replicas: Some(Replicas::ONE),
         selector: None,
@@ -286,7 +286,7 @@ pub fn ownership(pod: &Pod, known: &impl Workloads) -> Ownership {
 fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
     let namespace = &pod.metadata.namespace;
     let named = |owner: &Owner| Some(format!("{}/{}", owner.kind, owner.name));
-    let told = |successor, why, single| Ownership {
+    let ownership = |successor, why, single| Ownership {
         successor,
         alone: successor == Successor::WhenGone,
         controller: named(owner),
@@ -298,14 +298,18 @@ fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
         managed_by: None,
         paused: false,
     };
-    let worst = |why| told(Successor::WhenGone, why, None);
+    let worst = |why| ownership(Successor::WhenGone, why, None);
     // Whatever else is not known of them, these may not wait for the end of a pod.
     let early = |ownership: Ownership| Ownership { successor: Successor::Early, ..ownership };
     // As the CloneSet of OpenKruise, which replaces what is Terminating.
-    let unknown = || early(worst(Why::UnknownKind));
+    let unknown = || early(worst(ReplacementReason::UnknownKind));
     let Some(kind) = Kind::of(owner) else {
         let lenient = owner.is("v1", "ReplicationController") || owner.is("v1", "Node");
-        return if lenient { told(Successor::Early, Why::Rolling, None) } else { unknown() };
+        return if lenient {
+            ownership(Successor::Early, ReplacementReason::Rolling, None)
+        } else {
+            unknown()
+        };
     };
     // Another of the same name is not the one that owns it.
     let find = |kind: Kind, owner: &Owner| {
@@ -315,7 +319,7 @@ fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
     // What owns a controller, and is not known here, may rely on there being one pod only.
     let managed = |plain: Ownership, above: &Owner| Ownership {
         alone: true,
-        why: Why::UnknownKind,
+        why: ReplacementReason::UnknownKind,
         single: None,
         managed_by: named(above),
         ..plain
@@ -325,18 +329,19 @@ fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
         |of: &Workload| of.spec.selector.text().filter(|_| of.spec.selector.matches(&pod.metadata.labels));
     match (kind, find(kind, owner)) {
         (Kind::StatefulSet, found) => {
-            Ownership { replicas: found.map(Replicas::of), ..worst(Why::StatefulSet) }
+            Ownership { replicas: found.map(Replicas::of), ..worst(ReplacementReason::StatefulSet) }
         }
         (Kind::Deployment | Kind::CronJob, _) => unknown(),
-        (Kind::ReplicaSet | Kind::Job, None) => early(worst(Why::Unseen)),
-        (Kind::DaemonSet, None) => worst(Why::Unseen),
-        // It was told that two may run.
-        (Kind::DaemonSet, Some(set)) if set.surges() => {
-            Ownership { replicas: one, ..told(Successor::Early, Why::Rolling, Some(false)) }
-        }
-        (Kind::DaemonSet, Some(_)) => Ownership { replicas: one, ..worst(Why::DaemonSet) },
+        (Kind::ReplicaSet | Kind::Job, None) => early(worst(ReplacementReason::Unseen)),
+        (Kind::DaemonSet, None) => worst(ReplacementReason::Unseen),
+        // maxSurge allows that two run.
+        (Kind::DaemonSet, Some(set)) if set.surges() => Ownership {
+            replicas: one,
+            ..ownership(Successor::Early, ReplacementReason::Rolling, Some(false))
+        },
+        (Kind::DaemonSet, Some(_)) => Ownership { replicas: one, ..worst(ReplacementReason::DaemonSet) },
         (Kind::Job, Some(job)) if job.spec.pod_replacement_policy == "Failed" => {
-            Ownership { replicas: Some(Replicas::of_job(job)), ..worst(Why::JobFailed) }
+            Ownership { replicas: Some(Replicas::of_job(job)), ..worst(ReplacementReason::JobFailed) }
         }
         (Kind::Job, Some(job)) => {
             // However many indexes run at once, there should be one pod of each.
@@ -347,7 +352,7 @@ fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
             let selector =
                 by_uid.map_or_else(|| selector(job), |label| Some(format!("{label}={}", owner.uid)));
             let before = job.ran_before(kind);
-            let plain = told(Successor::Early, Why::Rolling, single);
+            let plain = ownership(Successor::Early, ReplacementReason::Rolling, single);
             let plain = Ownership { replicas, selector, before, ..plain };
             let Some(above) = job.controller() else { return plain };
             if Kind::of(above) != Some(Kind::CronJob) {
@@ -355,15 +360,15 @@ fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
             }
             match find(Kind::CronJob, above) {
                 Some(cron) if cron.spec.concurrency_policy != "Forbid" => plain,
-                Some(_) => Ownership { alone: true, why: Why::CronJobForbids, ..plain },
-                None => Ownership { controller: named(above), ..early(worst(Why::Unseen)) },
+                Some(_) => Ownership { alone: true, why: ReplacementReason::CronJobForbids, ..plain },
+                None => Ownership { controller: named(above), ..early(worst(ReplacementReason::Unseen)) },
             }
         }
         (Kind::ReplicaSet, Some(set)) => {
             let is_one = |set: &Workload| Some(set.spec.replicas.unwrap_or(1) <= 1);
             let Some(above) = set.controller() else {
                 let replicas = Some(Replicas::of(set));
-                let plain = told(Successor::Early, Why::Rolling, is_one(set));
+                let plain = ownership(Successor::Early, ReplacementReason::Rolling, is_one(set));
                 let before = set.ran_before(kind);
                 return Ownership { replicas, selector: selector(set), before, ..plain };
             };
@@ -372,13 +377,13 @@ fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
                 return Ownership { controller, ..unknown() };
             }
             let Some(deployment) = find(Kind::Deployment, above) else {
-                return Ownership { controller, ..early(worst(Why::Unseen)) };
+                return Ownership { controller, ..early(worst(ReplacementReason::Unseen)) };
             };
             let alone = deployment.spec.strategy.r#type == "Recreate";
-            let why = if alone { Why::Recreate } else { Why::Rolling };
+            let why = if alone { ReplacementReason::Recreate } else { ReplacementReason::Rolling };
             let replicas = Some(Replicas::of(deployment));
             let before = deployment.ran_before(Kind::Deployment);
-            let plain = told(Successor::Early, why, is_one(deployment));
+            let plain = ownership(Successor::Early, why, is_one(deployment));
             let labelled = pod.metadata.labels.contains_key(TEMPLATE_HASH);
             let selector = selector(deployment).map(|all| if labelled { of_its_sets(&all) } else { all });
             let paused = deployment.spec.paused;
@@ -449,9 +454,9 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    struct Known(Vec<(Kind, Workload)>);
+    struct KnownWorkloads(Vec<(Kind, Workload)>);
 
-    impl Workloads for Known {
+    impl Workloads for KnownWorkloads {
         fn workload(&self, kind: Kind, namespace: &str, name: &str) -> Option<&Workload> {
             let is = |of: &&(Kind, Workload)| {
                 of.0 == kind && of.1.metadata.namespace == namespace && of.1.metadata.name == name
@@ -478,12 +483,12 @@ mod tests {
             .unwrap()
     }
 
-    fn known() -> Known {
+    fn known() -> KnownWorkloads {
         let of = |name: &str| json!([owner("apps/v1", "Deployment", name)]);
         let one = || json!({ "replicas": 1 });
         let mut stranger = workload("other-uid", one(), json!([]));
         stranger.metadata.uid = "another".into();
-        Known(vec![
+        KnownWorkloads(vec![
             (Kind::ReplicaSet, workload("plain", json!({ "replicas": 3 }), json!([]))),
             (Kind::ReplicaSet, workload("one", one(), json!([]))),
             (Kind::ReplicaSet, workload("rolling-1", one(), of("rolling"))),
@@ -556,32 +561,32 @@ mod tests {
     fn what_starts_the_next_one_and_when() {
         use Successor::{Early, Never, WhenGone};
         for (owners, successor, why, controller, single) in [
-            (json!([]), Never, Why::Unowned, None, Some(false)),
+            (json!([]), Never, ReplacementReason::Unowned, None, Some(false)),
             (
                 json!([owner("apps/v1", "ReplicaSet", "plain")]),
                 Early,
-                Why::Rolling,
+                ReplacementReason::Rolling,
                 Some("ReplicaSet/plain"),
                 Some(false),
             ),
             (
                 json!([owner("apps/v1", "ReplicaSet", "one")]),
                 Early,
-                Why::Rolling,
+                ReplacementReason::Rolling,
                 Some("ReplicaSet/one"),
                 Some(true),
             ),
             (
                 json!([owner("apps/v1", "ReplicaSet", "rolling-1")]),
                 Early,
-                Why::Rolling,
+                ReplacementReason::Rolling,
                 Some("Deployment/rolling"),
                 Some(false),
             ),
             (
                 json!([owner("apps/v1", "ReplicaSet", "recreate-1")]),
                 Early,
-                Why::Recreate,
+                ReplacementReason::Recreate,
                 Some("Deployment/recreate"),
                 Some(true),
             ),
@@ -589,14 +594,14 @@ mod tests {
             (
                 json!([owner("apps/v1", "ReplicaSet", "unseen-1")]),
                 Early,
-                Why::Unseen,
+                ReplacementReason::Unseen,
                 Some("Deployment/unseen"),
                 None,
             ),
             (
                 json!([owner("apps/v1", "ReplicaSet", "rollout-1")]),
                 Early,
-                Why::UnknownKind,
+                ReplacementReason::UnknownKind,
                 Some("Rollout/r"),
                 None,
             ),
@@ -604,70 +609,70 @@ mod tests {
             (
                 json!([owner("apps/v1", "ReplicaSet", "managed-1")]),
                 Early,
-                Why::UnknownKind,
+                ReplacementReason::UnknownKind,
                 Some("Deployment/managed"),
                 None,
             ),
             (
                 json!([owner("batch/v1", "Job", "managed")]),
                 Early,
-                Why::UnknownKind,
+                ReplacementReason::UnknownKind,
                 Some("Job/managed"),
                 None,
             ),
             (
                 json!([owner("apps/v1", "ReplicaSet", "none")]),
                 Early,
-                Why::Unseen,
+                ReplacementReason::Unseen,
                 Some("ReplicaSet/none"),
                 None,
             ),
             (
                 json!([owner("apps/v1", "ReplicaSet", "other-uid")]),
                 Early,
-                Why::Unseen,
+                ReplacementReason::Unseen,
                 Some("ReplicaSet/other-uid"),
                 None,
             ),
             (
                 json!([owner("evil.example/v1", "ReplicaSet", "plain")]),
                 Early,
-                Why::UnknownKind,
+                ReplacementReason::UnknownKind,
                 Some("ReplicaSet/plain"),
                 None,
             ),
             (
                 json!([owner("apps/v1", "StatefulSet", "db")]),
                 WhenGone,
-                Why::StatefulSet,
+                ReplacementReason::StatefulSet,
                 Some("StatefulSet/db"),
                 None,
             ),
             (
                 json!([owner("apps/v1", "StatefulSet", "none")]),
                 WhenGone,
-                Why::StatefulSet,
+                ReplacementReason::StatefulSet,
                 Some("StatefulSet/none"),
                 None,
             ),
             (
                 json!([owner("apps/v1", "DaemonSet", "agent")]),
                 WhenGone,
-                Why::DaemonSet,
+                ReplacementReason::DaemonSet,
                 Some("DaemonSet/agent"),
                 None,
             ),
             (
                 json!([owner("apps/v1", "DaemonSet", "surge")]),
                 Early,
-                Why::Rolling,
+                ReplacementReason::Rolling,
                 Some("DaemonSet/surge"),
                 Some(false),
             ),
             (
                 json!([owner("batch/v1", "Job", "default")]),
                 Early,
-                Why::Rolling,
+                ReplacementReason::Rolling,
                 Some("Job/default"),
                 Some(false),
             ),
@@ -675,66 +680,84 @@ mod tests {
             (
                 json!([owner("batch/v1", "Job", "indexed")]),
                 Early,
-                Why::Rolling,
+                ReplacementReason::Rolling,
                 Some("Job/indexed"),
                 Some(true),
             ),
             (
                 json!([owner("batch/v1", "Job", "unindexed")]),
                 Early,
-                Why::Rolling,
+                ReplacementReason::Rolling,
                 Some("Job/unindexed"),
                 Some(false),
             ),
-            (json!([owner("batch/v1", "Job", "failed")]), WhenGone, Why::JobFailed, Some("Job/failed"), None),
-            (json!([owner("batch/v1", "Job", "none")]), Early, Why::Unseen, Some("Job/none"), None),
+            (
+                json!([owner("batch/v1", "Job", "failed")]),
+                WhenGone,
+                ReplacementReason::JobFailed,
+                Some("Job/failed"),
+                None,
+            ),
+            (
+                json!([owner("batch/v1", "Job", "none")]),
+                Early,
+                ReplacementReason::Unseen,
+                Some("Job/none"),
+                None,
+            ),
             (
                 json!([owner("batch.volcano.sh/v1alpha1", "Job", "default")]),
                 Early,
-                Why::UnknownKind,
+                ReplacementReason::UnknownKind,
                 Some("Job/default"),
                 None,
             ),
             (
                 json!([owner("v1", "ReplicationController", "rc")]),
                 Early,
-                Why::Rolling,
+                ReplacementReason::Rolling,
                 Some("ReplicationController/rc"),
                 None,
             ),
             (
                 json!([owner("db.example/v1", "Database", "x")]),
                 Early,
-                Why::UnknownKind,
+                ReplacementReason::UnknownKind,
                 Some("Database/x"),
                 None,
             ),
             (
                 json!([owner("batch/v1", "Job", "nightly-1")]),
                 Early,
-                Why::CronJobForbids,
+                ReplacementReason::CronJobForbids,
                 Some("Job/nightly-1"),
                 Some(true),
             ),
             (
                 json!([owner("batch/v1", "Job", "hourly-1")]),
                 Early,
-                Why::Rolling,
+                ReplacementReason::Rolling,
                 Some("Job/hourly-1"),
                 Some(true),
             ),
-            (json!([owner("batch/v1", "Job", "lost-1")]), Early, Why::Unseen, Some("CronJob/lost"), None),
+            (
+                json!([owner("batch/v1", "Job", "lost-1")]),
+                Early,
+                ReplacementReason::Unseen,
+                Some("CronJob/lost"),
+                None,
+            ),
             // Not every owner calls itself the controller, and the strictest counts.
             (
                 json!([owner("apps/v1", "ReplicaSet", "plain"), { "apiVersion": "db.example/v1", "kind": "Database", "name": "x" }]),
                 Early,
-                Why::UnknownKind,
+                ReplacementReason::UnknownKind,
                 Some("Database/x"),
                 None,
             ),
         ] {
             let found = ownership(&pod(&owners), &known());
-            let runs_two = matches!(why, Why::Rolling | Why::Unowned);
+            let runs_two = matches!(why, ReplacementReason::Rolling | ReplacementReason::Unowned);
             assert_eq!(found.alone, !runs_two, "{owners}");
             assert_eq!((found.successor, found.why), (successor, why), "{owners}");
             assert_eq!((found.controller.as_deref(), found.single), (controller, single), "{owners}");
@@ -785,13 +808,13 @@ mod tests {
             ("apps/v1", Kind::StatefulSet, &by_label, plain.clone(), None),
             ("apps/v1", Kind::DaemonSet, &by_label, plain.clone(), None),
         ] {
-            let known = Known(vec![(kind, workload("it", spec.clone(), json!([])))]);
+            let known = KnownWorkloads(vec![(kind, workload("it", spec.clone(), json!([])))]);
             let mut pod = pod(&json!([owner(version, kind.name(), "it")]));
             pod.metadata.labels = serde_json::from_value(labels.clone()).unwrap();
             assert_eq!(ownership(&pod, &known).selector.as_deref(), selector, "{kind:?} {spec} {labels}");
         }
         // Of a Deployment, those of all its sets.
-        let known = Known(vec![
+        let known = KnownWorkloads(vec![
             (
                 Kind::ReplicaSet,
                 workload(
@@ -840,7 +863,7 @@ mod tests {
             ("batch/v1", Kind::Job, json!({ "suspend": true, "podReplacementPolicy": "Failed" }), true),
             ("batch/v1", Kind::Job, json!({}), false),
         ] {
-            let known = Known(vec![(kind, workload("it", spec.clone(), json!([])))]);
+            let known = KnownWorkloads(vec![(kind, workload("it", spec.clone(), json!([])))]);
             let found = ownership(&pod(&json!([owner(version, kind.name(), "it")])), &known);
             assert_eq!(found.is_stopped(), stopped, "{kind:?} {spec}");
         }

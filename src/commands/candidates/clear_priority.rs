@@ -3,12 +3,12 @@
 use kube_leases::{
     client::Cluster,
     protocols::elections::{
-        Failure,
-        clear::{self, Request},
+        ElectionFailure,
+        clear::{self, ClearRequest},
     },
     rules::{
         choice::{self, Chosen, Unclear},
-        election::Election,
+        election::CoordinatedElection,
         plan::Plan,
         priority,
         time::ServerTime,
@@ -73,11 +73,12 @@ pub async fn run(
         }
         reporter.end(Ok(()))?;
     } else {
-        let request = Request { force: args.force, wait: waiting(args.wait), writing: writing(&args.write) };
+        let request =
+            ClearRequest { force: args.force, wait: waiting(args.wait), writing: writing(&args.write) };
         let cleared =
             clear::clear(cluster, found.resource, &candidates, plans, &request, &mut reporter, interrupts())
                 .await;
-        let still_moving = matches!(cleared, Err(Failure::StillMoving { .. }));
+        let still_moving = matches!(cleared, Err(ElectionFailure::StillMoving { .. }));
         reporter.end(cleared).map_err(|error| match error {
             Error::TimedOut { message } if still_moving => {
                 Error::TimedOut { message: format!("{message}: nothing was cleared; --force does not wait") }
@@ -108,7 +109,7 @@ fn consequences(plan: &Plan, force: bool) -> Vec<String> {
 
 fn chosen<'e, 'a>(
     args: &ClearPriority,
-    all: &'e [Election<'a>],
+    all: &'e [CoordinatedElection<'a>],
     now: ServerTime,
 ) -> Result<Vec<Chosen<'e, 'a>>> {
     let lease = args.lease.as_deref();

@@ -6,7 +6,7 @@ use kube_leases::{
         candidate::Candidate,
         controller::Controller,
         duration::age,
-        election::{Absence, Election, Entry, Leader, Outlook, Rule},
+        election::{Absence, Contender, CoordinatedElection, DecisiveRule, Leader, Outlook},
         forecast::Forecast,
         priority::{self, How, Priority},
         strategy::{OLDEST, Strategy},
@@ -60,7 +60,7 @@ pub async fn run(
 }
 
 fn document(
-    election: &Election<'_>,
+    election: &CoordinatedElection<'_>,
     outlook: &Outlook<'_>,
     controller: &Controller,
     (parts, resource): (&[Vec<Object<Part>>], Resource),
@@ -120,7 +120,7 @@ fn document(
 }
 
 fn explanation(
-    election: &Election<'_>,
+    election: &CoordinatedElection<'_>,
     outlook: &Outlook<'_>,
     controller: &Controller,
     now: ServerTime,
@@ -192,7 +192,7 @@ fn sentence(words: &str) -> String {
     letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
 }
 
-fn leader(election: &Election<'_>, outlook: &Outlook<'_>, now: ServerTime) -> String {
+fn leader(election: &CoordinatedElection<'_>, outlook: &Outlook<'_>, now: ServerTime) -> String {
     let renewed = election.lease.and_then(kube_leases::rules::lease::Lease::renewed);
     let renewed =
         renewed.map_or_else(String::new, |renewed| format!("renewed {} ago, ", age(now.since(renewed))));
@@ -230,7 +230,7 @@ fn described(candidate: &Candidate, now: ServerTime) -> String {
     )
 }
 
-fn absent(entry: &Entry<'_>, absence: Absence, now: ServerTime) -> String {
+fn absent(entry: &Contender<'_>, absence: Absence, now: ServerTime) -> String {
     let spec = &entry.candidate.spec;
     let ago = |time| ago(time, now);
     match absence {
@@ -267,7 +267,7 @@ fn strategy(strategy: &Strategy) -> Option<&str> {
     }
 }
 
-fn decision(outlook: &Outlook<'_>, taking_part: &[&Entry<'_>]) -> String {
+fn decision(outlook: &Outlook<'_>, taking_part: &[&Contender<'_>]) -> String {
     match &outlook.strategy {
         Strategy::None => return "No candidate takes part, so none can be elected.".into(),
         Strategy::Foreign(name) => {
@@ -282,25 +282,27 @@ fn decision(outlook: &Outlook<'_>, taking_part: &[&Entry<'_>]) -> String {
     let (first, second) = (name(0), name(1));
     match outlook.rule {
         None => String::new(),
-        Some(Rule::Alone) => format!("{first} is the only one that takes part."),
-        Some(Rule::Priority) => format!("The priority decides: {first} has a higher one than {second}."),
-        Some(Rule::EmulationVersion) => {
+        Some(DecisiveRule::Alone) => format!("{first} is the only one that takes part."),
+        Some(DecisiveRule::Priority) => {
+            format!("The priority decides: {first} has a higher one than {second}.")
+        }
+        Some(DecisiveRule::EmulationVersion) => {
             format!("The emulation version decides: {first} has an older one than {second}.")
         }
-        Some(Rule::BinaryVersion) => format!(
+        Some(DecisiveRule::BinaryVersion) => format!(
             "The binary version decides: {first} has an older one than {second}, with the same emulation version."
         ),
-        Some(Rule::Age) => format!(
+        Some(DecisiveRule::Age) => format!(
             "The age of the candidates decides: {first} is older than {second}, and their versions are the same."
         ),
-        Some(Rule::Tie) => format!(
+        Some(DecisiveRule::Tie) => format!(
             "Nothing decides between {first} and {second}: versions and ages are the same, to the second."
         ),
     }
 }
 
 /// What happens next, by itself or if the leader ends.
-fn follows(election: &Election<'_>, outlook: &Outlook<'_>) -> Option<String> {
+fn follows(election: &CoordinatedElection<'_>, outlook: &Outlook<'_>) -> Option<String> {
     let next: Vec<String> = outlook
         .entries
         .iter()
@@ -344,7 +346,7 @@ fn forecast_code(forecast: &Forecast) -> &'static str {
 }
 
 /// How to change it.
-fn change(namespace: &str, outlook: &Outlook<'_>, taking_part: &[&Entry<'_>]) -> Option<String> {
+fn change(namespace: &str, outlook: &Outlook<'_>, taking_part: &[&Contender<'_>]) -> Option<String> {
     let [first, second, ..] = taking_part else { return None };
     if outlook.strategy != Strategy::Oldest || outlook.is_uncoordinated {
         return None;

@@ -25,7 +25,7 @@ use kube_leases::{
         Cluster, Object,
         candidates::{Elections, Part},
     },
-    rules::election::Election,
+    rules::election::CoordinatedElection,
 };
 
 pub async fn run(
@@ -62,9 +62,9 @@ async fn gather(namespace: Option<&str>, cluster: &Cluster) -> Result<Elections>
 /// The one election that is meant by the name of its lease.
 fn the_election<'e, 'a>(
     lease: &str,
-    all: &'e [Election<'a>],
+    all: &'e [CoordinatedElection<'a>],
     parts: &[Vec<Object<Part>>],
-) -> Result<&'e Election<'a>> {
+) -> Result<&'e CoordinatedElection<'a>> {
     let named: Vec<_> = all.iter().filter(|election| election.name == lease).collect();
     match named.as_slice() {
         [one] => Ok(one),

@@ -5,16 +5,16 @@ use std::ops::ControlFlow;
 use kube_leases::{
     client::Cluster,
     protocols::elections::{
-        Failure,
-        prune::{self, Outcome, Silence},
+        ElectionFailure,
+        prune::{self, PruneOutcome, Silence},
     },
     rules::{
         candidate::Candidate,
         choice::{self, Chosen},
-        election::Election,
+        election::CoordinatedElection,
         plan::Plan,
         priority,
-        remains::{Remains, Why, expired, remains},
+        remains::{DeathReason, Remains, expired, remains},
         time::ServerTime,
     },
 };
@@ -33,9 +33,9 @@ use crate::{
 
 /// A candidate that was left behind, as it was read last.
 struct Dead<'e, 'a> {
-    election: &'e Election<'a>,
+    election: &'e CoordinatedElection<'a>,
     candidate: Candidate,
-    why: Why,
+    why: DeathReason,
 }
 
 pub async fn run(
@@ -64,7 +64,7 @@ pub async fn run(
     }
     // A dry run does not even ping: what is late counts as dead there.
     let candidates: Vec<_> = suspected.iter().map(|(_, it, _)| *it).collect();
-    let looks: Vec<Result<Silence, Failure>> = match args.write.dry_run {
+    let looks: Vec<Result<Silence, ElectionFailure>> = match args.write.dry_run {
         DryRun::None => prune::look_again(cluster, found.resource, &candidates).await,
         _ => candidates.iter().map(|it| Ok(Silence::Silent(Box::new(Candidate::clone(it))))).collect(),
     };
@@ -95,9 +95,9 @@ pub async fn run(
     let note = dry_run_note(&args.write);
     let candidates: Vec<_> = dead.iter().map(|dead| &dead.candidate).collect();
     let mut failed: Option<Error> = None;
-    let mut report = |outcome: Outcome<'_>| {
+    let mut report = |outcome: PruneOutcome<'_>| {
         let error = match outcome {
-            Outcome::Deleted(candidate) => {
+            PruneOutcome::Deleted(candidate) => {
                 let done =
                     format!("leasecandidate.{} \"{}\" deleted{note}", found.resource.group, candidate.name());
                 match printer.done(&done) {
@@ -108,7 +108,7 @@ pub async fn run(
                     }
                 }
             }
-            Outcome::Failed(problem) => failure(problem, None, cluster.flags()),
+            PruneOutcome::Failed(problem) => failure(problem, None, cluster.flags()),
         };
         if let Some(earlier) = failed.replace(error) {
             printer.error(&earlier);
@@ -117,7 +117,7 @@ pub async fn run(
     };
     if args.write.dry_run == DryRun::Client {
         for candidate in candidates {
-            if report(Outcome::Deleted(candidate)).is_break() {
+            if report(PruneOutcome::Deleted(candidate)).is_break() {
                 break;
             }
         }
@@ -142,7 +142,7 @@ fn moves(dead: &[Dead<'_, '_>], now: ServerTime) -> Vec<Plan> {
 
 /// The candidates that are meant: of leases, by their names or hosts, or all; and whether it is by their own
 /// names.
-fn chosen<'e, 'a>(args: &Prune, all: &'e [Election<'a>]) -> Result<Vec<(Chosen<'e, 'a>, bool)>> {
+fn chosen<'e, 'a>(args: &Prune, all: &'e [CoordinatedElection<'a>]) -> Result<Vec<(Chosen<'e, 'a>, bool)>> {
     if args.names.is_empty() {
         return Ok(choice::of_lease(None, all).map(|one| (one, false)).collect());
     }
@@ -175,10 +175,10 @@ fn alive(candidate: &Candidate, why: &str) -> Error {
 fn line(Dead { election, candidate, why }: &Dead<'_, '_>, now: ServerTime) -> String {
     let renewed = format!("last renewed {}", ago(candidate.spec.renew_time, now));
     let why = match why {
-        Why::Silent => format!("did not acknowledge a ping, {renewed}"),
-        Why::Overdue => renewed,
-        Why::Expired => format!("expired, {renewed}"),
-        Why::Superseded(newer) => format!("{newer} of the same host came after it, {renewed}"),
+        DeathReason::Silent => format!("did not acknowledge a ping, {renewed}"),
+        DeathReason::Overdue => renewed,
+        DeathReason::Expired => format!("expired, {renewed}"),
+        DeathReason::Superseded(newer) => format!("{newer} of the same host came after it, {renewed}"),
     };
     let priority = if priority::is_marked(candidate) { "; its priority goes with it" } else { "" };
     format!("{} for {}: {why}{priority}", candidate.name(), called(election.namespace, election.name))

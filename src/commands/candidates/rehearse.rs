@@ -12,8 +12,8 @@ use crate::{
 use kube_leases::{
     client::Cluster,
     rules::{
-        rehearsal::{Because, Change as Done, Move, Step, Upgrade, rehearse},
-        skew::{self, Breach, Skew},
+        rehearsal::{Because, Move, Upgrade, UpgradeAction as Done, UpgradeStep, rehearse},
+        skew::{self, Breach, VersionSkew},
         strategy::Strategy,
         time::ServerTime,
     },
@@ -89,7 +89,7 @@ fn not_elected(called: &str, lease: &str, strategy: &Strategy) -> Error {
 #[derive(Clone)]
 struct Row {
     n: String,
-    step: Step,
+    step: UpgradeStep,
 }
 
 impl Row {
@@ -127,7 +127,7 @@ impl Row {
             Some([]) => ("ok".into(), Tone::Good),
             Some(broken) => {
                 let words = |Breach { host, version, skew }: &Breach| {
-                    let how = if *skew == Skew::Newer { "too new" } else { "too old" };
+                    let how = if *skew == VersionSkew::Newer { "too new" } else { "too old" };
                     format!("{host} ({}) {how}", version.text())
                 };
                 (broken.iter().map(words).collect::<Vec<_>>().join(", "), Tone::Bad)

@@ -4,10 +4,10 @@ use kube_leases::{
     client::Cluster,
     protocols::elections::{
         handover::follow,
-        repair::{self, Defect, Outcome},
+        repair::{self, Defect, RepairOutcome},
     },
     rules::{
-        election::{Election, Outlook},
+        election::{CoordinatedElection, Outlook},
         forecast::Forecast,
     },
 };
@@ -63,12 +63,12 @@ pub async fn run(
     agree(&words, args.yes, args.write.dry_run, cluster, printer)?;
 
     let outcome = match args.write.dry_run {
-        DryRun::Client => Ok(Outcome::Repaired(defect.plan)),
+        DryRun::Client => Ok(RepairOutcome::Repaired(defect.plan)),
         _ => repair::repair(cluster, defect, &writing(&args.write)).await,
     };
     let mut reporter = Reporter::new(printer, cluster.flags());
     match outcome {
-        Ok(Outcome::Repaired(plan)) => {
+        Ok(RepairOutcome::Repaired(plan)) => {
             if reporter.done(&format!("{called} repaired{}", dry_run_note(&args.write))).is_break() {
                 return reporter.end(Ok(())).map(|()| ExitCode::Done);
             }
@@ -78,7 +78,7 @@ pub async fn run(
             };
             reporter.end(followed)?;
         }
-        Ok(Outcome::Fine) => {
+        Ok(RepairOutcome::Fine) => {
             let _ = reporter.done(&format!("{called}: nothing to repair any more"));
             reporter.end(Ok(()))?;
         }
@@ -88,7 +88,7 @@ pub async fn run(
 }
 
 /// Why there is nothing to repair.
-fn fine(election: &Election<'_>, outlook: &Outlook<'_>) -> String {
+fn fine(election: &CoordinatedElection<'_>, outlook: &Outlook<'_>) -> String {
     let state = match (outlook.leader.valid(), &outlook.forecast) {
         (Some(leader), _) => format!("{leader} leads"),
         (None, Forecast::Elects(names)) => format!("{} is about to be elected", either(names)),

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use kube_leases::{
     protocols::elections::{
-        Failure, Gone, Intent, Progress, Step,
-        handover::{Followed, Stage},
+        ElectionFailure, ElectionProgress, ElectionStep, Gone, Intent,
+        handover::{Followed, HandoverStage},
     },
     rules::{
         candidate::Candidate, duration::age, forecast::Forecast, lease::short, plan::Plan, priority::How,
@@ -64,10 +64,10 @@ impl<'p> Reporter<'p> {
     }
 
     /// What the command ends with.
-    pub fn end(self, outcome: Result<(), Failure>) -> Result<()> {
+    pub fn end(self, outcome: Result<(), ElectionFailure>) -> Result<()> {
         drop(self.line);
         match outcome {
-            Ok(()) | Err(Failure::Unread) => self.unwritten.map_or(Ok(()), Err),
+            Ok(()) | Err(ElectionFailure::Unread) => self.unwritten.map_or(Ok(()), Err),
             Err(failed) => Err(failure(failed, self.priority, self.flags)),
         }
     }
@@ -114,20 +114,22 @@ impl<'p> Reporter<'p> {
         ControlFlow::Continue(())
     }
 
-    fn handover(&mut self, plan: &Plan, to: &[String], stage: &Stage, elapsed: &str) {
+    fn handover(&mut self, plan: &Plan, to: &[String], stage: &HandoverStage, elapsed: &str) {
         let name = to.iter().map(|to| short(to)).collect::<Vec<_>>().join(" or ");
         let (news, detail) = match stage {
-            Stage::Waiting { leader } => {
+            HandoverStage::Waiting { leader } => {
                 (format!("{} leads and is about to be asked to step down", short(leader)), String::new())
             }
-            Stage::SteppingDown { leader, to, left } => (
+            HandoverStage::SteppingDown { leader, to, left } => (
                 format!("{} steps down for {}", short(leader), short(to)),
                 format!(", its lease expires in {}", age(*left)),
             ),
-            Stage::Electing => (format!("{} has no leader, electing", of(plan)), String::new()),
-            Stage::Elected => (format!("{name} is elected, waiting for its first renewal"), String::new()),
+            HandoverStage::Electing => (format!("{} has no leader, electing", of(plan)), String::new()),
+            HandoverStage::Elected => {
+                (format!("{name} is elected, waiting for its first renewal"), String::new())
+            }
             // Said on stdout.
-            Stage::Leads => return,
+            HandoverStage::Leads => return,
         };
         self.wait(&news, &format!("{detail}{elapsed}"));
     }
@@ -142,28 +144,28 @@ impl<'p> Reporter<'p> {
         self.wait(&format!("leadership of {} is moving from {from}: {what}", of(plan)), "");
     }
 
-    fn said(&mut self, step: Step<'_>) {
+    fn said(&mut self, step: ElectionStep<'_>) {
         let priority = self.priority.unwrap_or_default();
         match step {
-            Step::Settled(plan) => {
+            ElectionStep::Settled(plan) => {
                 for line in follows(plan, true) {
                     self.note(&line);
                 }
             }
-            Step::Ended { candidate, led } => {
+            ElectionStep::Ended { candidate, led } => {
                 let (candidate, namespace) =
                     (candidate.name().to_owned(), candidate.metadata.namespace.clone());
-                self.warn(&Failure::Ended { candidate, namespace, led }.to_string());
+                self.warn(&ElectionFailure::Ended { candidate, namespace, led }.to_string());
             }
-            Step::Unclear(target) => self.warn(&format!(
+            ElectionStep::Unclear(target) => self.warn(&format!(
                 "it is not known whether the priority was set: 'kubectl lease candidates -n {}' shows it",
                 target.plan.namespace
             )),
-            Step::ClearedForNow(candidate) => self.note(&format!(
+            ElectionStep::ClearedForNow(candidate) => self.note(&format!(
                 "{} was asked to step down before it had the priority: it is cleared until that is over",
                 candidate.name()
             )),
-            Step::Unwatched { target, is_set } => {
+            ElectionStep::Unwatched { target, is_set } => {
                 let stands = if is_set {
                     format!(
                         "has priority {priority}; whether the leader was asked to step down just before is not known"
@@ -177,22 +179,22 @@ impl<'p> Reporter<'p> {
                     named(&target.plan.namespace, &target.plan.lease)
                 ));
             }
-            Step::Stranded(lease) => self.note(&format!(
+            ElectionStep::Stranded(lease) => self.note(&format!(
                 "the leader of {} was asked to step down in that moment: waiting until there is a leader again",
                 at(lease)
             )),
-            Step::HolderEmptied(lease) => {
+            ElectionStep::HolderEmptied(lease) => {
                 self.note(&format!("{} got an empty holder, so that a candidate is elected", at(lease)));
             }
-            Step::NoLeader(lease) => self.warn(&election::without_a_leader(lease, "")),
-            Step::Unchecked(plans) => {
+            ElectionStep::NoLeader(lease) => self.warn(&election::without_a_leader(lease, "")),
+            ElectionStep::Unchecked(plans) => {
                 let called: Vec<_> = plans.iter().map(|plan| of(plan)).collect();
                 self.note(&format!(
                     "whether there is a leader of {} was not checked: 'kubectl lease candidates' shows it",
                     called.join(", ")
                 ));
             }
-            Step::Unfollowed(candidates) => {
+            ElectionStep::Unfollowed(candidates) => {
                 let names: Vec<_> = candidates.iter().map(|it| pasted(it.name(), "CANDIDATE")).collect();
                 self.note(&format!(
                     "the priority stays, and leadership goes on moving; 'kubectl lease candidates clear-priority {}' \
@@ -200,7 +202,7 @@ impl<'p> Reporter<'p> {
                     names.join(" ")
                 ));
             }
-            Step::Gone { candidate, why } => self.note(&format!(
+            ElectionStep::Gone { candidate, why } => self.note(&format!(
                 "{}: {}",
                 candidate.name(),
                 match why {
@@ -208,9 +210,9 @@ impl<'p> Reporter<'p> {
                     Gone::Changed => "another client has changed its priority; it was left so",
                 }
             )),
-            Step::NotClearedYet(problem) => self
+            ElectionStep::NotClearedYet(problem) => self
                 .warn(&format!("the priority cannot be cleared yet, trying again until Ctrl-C: {problem}")),
-            Step::NotCleared(target) => {
+            ElectionStep::NotCleared(target) => {
                 let name = target.candidate.name();
                 self.warn(&format!(
                     "{name} keeps its priority: 'kubectl lease candidates clear-priority {} -n {}' clears it, and \
@@ -219,34 +221,34 @@ impl<'p> Reporter<'p> {
                     target.plan.namespace
                 ));
             }
-            Step::Failed(failed) => {
+            ElectionStep::Failed(failed) => {
                 let error = failure(failed, self.priority, self.flags);
                 if !error.is_silent() {
                     self.line = None;
                     self.printer.error(&error);
                 }
             }
-            Step::Keeping { candidates, priority, left } => {
+            ElectionStep::Keeping { candidates, priority, left } => {
                 let names: Vec<_> = candidates.iter().map(|candidate| short(candidate.name())).collect();
                 let verb = if names.len() == 1 { "has" } else { "have" };
                 let news = format!("{} {verb} priority {priority}, Ctrl-C clears it", names.join(", "));
                 self.wait(&news, &format!(" ({} left)", seconds(left)));
             }
-            Step::Handover { plan, to, stage, elapsed } => {
+            ElectionStep::Handover { plan, to, stage, elapsed } => {
                 self.handover(plan, to, stage, &passed(elapsed));
             }
-            Step::Waiting { plan, to } => self.waiting(plan, to),
-            Step::Set(_) | Step::Cleared(_) | Step::Followed { .. } => {}
+            ElectionStep::Waiting { plan, to } => self.waiting(plan, to),
+            ElectionStep::Set(_) | ElectionStep::Cleared(_) | ElectionStep::Followed { .. } => {}
         }
     }
 }
 
-impl Progress for Reporter<'_> {
-    fn report(&mut self, step: Step<'_>) -> ControlFlow<()> {
+impl ElectionProgress for Reporter<'_> {
+    fn report(&mut self, step: ElectionStep<'_>) -> ControlFlow<()> {
         match step {
-            Step::Set(target) => self.set(&target.candidate, target.how),
-            Step::Cleared(candidate) => self.cleared(candidate),
-            Step::Followed { plan, outcome } => self.followed(plan, outcome),
+            ElectionStep::Set(target) => self.set(&target.candidate, target.how),
+            ElectionStep::Cleared(candidate) => self.cleared(candidate),
+            ElectionStep::Followed { plan, outcome } => self.followed(plan, outcome),
             step => {
                 self.said(step);
                 ControlFlow::Continue(())

@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 use kube_leases::{
     client::{LEASES, Object, Resource, candidates::Part},
     rules::{
-        candidacy::{Candidacy, Happened, Role},
-        candidate::{Candidate, State},
+        candidacy::{Candidacy, CandidateEvent, Role},
+        candidate::{Candidate, CandidateState},
         duration::age,
-        election::{Election, Outlook},
+        election::{CoordinatedElection, Outlook},
         lease::short,
         priority::{self, How},
         time::ServerTime,
@@ -38,7 +38,7 @@ pub struct Row {
 
 /// The candidates of an election, as it stands; `parts` has the objects.
 pub fn rows(
-    election: &Election<'_>,
+    election: &CoordinatedElection<'_>,
     outlook: &Outlook<'_>,
     parts: &[Vec<Object<Part>>],
     resource: Resource,
@@ -90,42 +90,42 @@ fn role_word(role: Role) -> &'static str {
 }
 
 /// What happened to a candidate: in a word, what more there is to say, and how good it is.
-fn happened_words(happened: &Happened) -> (&'static str, String, Tone) {
+fn happened_words(happened: &CandidateEvent) -> (&'static str, String, Tone) {
     let value = |value: &Option<i32>| value.map_or("none".to_owned(), |value| value.to_string());
     match happened {
-        Happened::Leads { before } => {
+        CandidateEvent::Leads { before } => {
             let was = before.as_deref().map(|leader| format!("was {}", short(leader)));
             ("leads", was.unwrap_or_else(|| "there was no leader".into()), Tone::Good)
         }
-        Happened::LostLead { to } => {
+        CandidateEvent::LostLead { to } => {
             let to = to.as_deref().map(|leader| format!("to {}", short(leader)));
             ("lost", to.unwrap_or_else(|| "its lease expired".into()), Tone::Bad)
         }
-        Happened::Preferred { leader } => {
+        CandidateEvent::Preferred { leader } => {
             let leader = leader.as_deref().map_or("the leader".to_owned(), short);
             ("preferred", format!("{leader} is asked to step down"), Tone::Doubtful)
         }
-        Happened::Priority { from, to } => {
+        CandidateEvent::Priority { from, to } => {
             ("priority", format!("{}, was {}", value(to), value(from)), Tone::Doubtful)
         }
-        Happened::Pinged => ("pinged", "not acknowledged yet".to_owned(), Tone::Doubtful),
-        Happened::Acknowledged { after } => {
+        CandidateEvent::Pinged => ("pinged", "not acknowledged yet".to_owned(), Tone::Doubtful),
+        CandidateEvent::Acknowledged { after } => {
             let took = after.map(|took| format!("acknowledged the ping in {} ms", took.as_millis()));
             ("acked", took.unwrap_or_default(), Tone::Good)
         }
-        Happened::Silent => ("silent", "did not acknowledge the ping".to_owned(), Tone::Bad),
-        Happened::Became { state, before } => {
+        CandidateEvent::Silent => ("silent", "did not acknowledge the ping".to_owned(), Tone::Bad),
+        CandidateEvent::Became { state, before } => {
             (election::state(*state), format!("was {}", election::state(*before)), state_tone(*state))
         }
     }
 }
 
-fn state_tone(state: State) -> Tone {
+fn state_tone(state: CandidateState) -> Tone {
     match state {
-        State::Acked | State::Unpinged => Tone::Good,
-        State::Pending => Tone::Doubtful,
-        State::Stale => Tone::Bad,
-        State::Expired => Tone::Faint,
+        CandidateState::Acked | CandidateState::Unpinged => Tone::Good,
+        CandidateState::Pending => Tone::Doubtful,
+        CandidateState::Stale => Tone::Bad,
+        CandidateState::Expired => Tone::Faint,
     }
 }
 
@@ -277,20 +277,24 @@ mod tests {
     fn what_happened_to_a_candidate_in_words() {
         let name = |name: &str| Some(name.to_owned());
         for (happened, what, detail) in [
-            (Happened::Leads { before: None }, "leads", "there was no leader"),
-            (Happened::Leads { before: name("cp-1_0123456789") }, "leads", "was cp-1_01234567"),
-            (Happened::LostLead { to: name("cp-2_a") }, "lost", "to cp-2_a"),
-            (Happened::LostLead { to: None }, "lost", "its lease expired"),
-            (Happened::Preferred { leader: None }, "preferred", "the leader is asked to step down"),
-            (Happened::Priority { from: None, to: Some(5) }, "priority", "5, was none"),
-            (Happened::Pinged, "pinged", "not acknowledged yet"),
+            (CandidateEvent::Leads { before: None }, "leads", "there was no leader"),
+            (CandidateEvent::Leads { before: name("cp-1_0123456789") }, "leads", "was cp-1_01234567"),
+            (CandidateEvent::LostLead { to: name("cp-2_a") }, "lost", "to cp-2_a"),
+            (CandidateEvent::LostLead { to: None }, "lost", "its lease expired"),
+            (CandidateEvent::Preferred { leader: None }, "preferred", "the leader is asked to step down"),
+            (CandidateEvent::Priority { from: None, to: Some(5) }, "priority", "5, was none"),
+            (CandidateEvent::Pinged, "pinged", "not acknowledged yet"),
             (
-                Happened::Acknowledged { after: Some(SignedDuration::from_millis(12)) },
+                CandidateEvent::Acknowledged { after: Some(SignedDuration::from_millis(12)) },
                 "acked",
                 "acknowledged the ping in 12 ms",
             ),
-            (Happened::Silent, "silent", "did not acknowledge the ping"),
-            (Happened::Became { state: State::Stale, before: State::Acked }, "stale", "was acked"),
+            (CandidateEvent::Silent, "silent", "did not acknowledge the ping"),
+            (
+                CandidateEvent::Became { state: CandidateState::Stale, before: CandidateState::Acked },
+                "stale",
+                "was acked",
+            ),
         ] {
             let (said, more, _) = happened_words(&happened);
             assert_eq!((said, more.as_str()), (what, detail), "{happened:?}");

@@ -4,16 +4,16 @@ use kube_leases::{
     client::{Cluster, candidates::Elections},
     protocols::elections::{
         handover::{self, Acknowledgement},
-        priority::{self as protocol, Request, Target},
+        priority::{self as protocol, PriorityRequest, PriorityTarget},
     },
     rules::{
         choice::{self, Chosen},
         controller::Controller,
         forecast::Strands,
         identity,
-        obstacle::{Obstacle, obstacles},
+        obstacle::{PriorityObstacle, obstacles},
         priority::{How, Priority, Unpinnable},
-        skew::{self, Breach, Minor, Skew},
+        skew::{self, Breach, Minor, VersionSkew},
         time::ServerTime,
     },
 };
@@ -89,7 +89,7 @@ pub async fn run(
             DryRun::Client => How::by_candidates(&one.election.candidates),
             _ => cluster.priority_by(found.resource, &answer.candidate, args.priority).await?,
         };
-        targets.push(Target::new(one.election, answer, args.priority, how, cluster.server_time()));
+        targets.push(PriorityTarget::new(one.election, answer, args.priority, how, cluster.server_time()));
     }
     agree(&words(args, &targets), args.yes, args.write.dry_run, cluster, printer)?;
 
@@ -104,7 +104,7 @@ pub async fn run(
         }
         return reporter.end(Ok(())).map(|()| ExitCode::Done);
     }
-    let request = Request {
+    let request = PriorityRequest {
         value: args.priority,
         length: args.for_,
         detach: args.detach,
@@ -118,17 +118,17 @@ pub async fn run(
 }
 
 /// What will happen.
-fn words(args: &SetPriority, targets: &[Target]) -> Vec<String> {
+fn words(args: &SetPriority, targets: &[PriorityTarget]) -> Vec<String> {
     let length = args.for_.map(|length| format!(" for {}", humantime::format_duration(length)));
     let length = length.unwrap_or_default();
     let mut words = Vec::new();
-    for Target { candidate, plan, cleared, .. } in targets {
+    for PriorityTarget { candidate, plan, cleared, .. } in targets {
         words.push(format!("{} gets priority {}{length}.", candidate.name(), args.priority));
         if let Some(priority) = Priority::of(candidate) {
             let until = priority.expires.map_or_else(String::new, |end| format!(" until {end:.0}"));
             words.push(format!("It has priority {}{until} already, which is replaced.", priority.value));
         }
-        if plan.strands == Some(Strands::Asked) {
+        if plan.strands == Some(Strands::AskedToStepDown) {
             words.push(format!("It is set when leadership of {} has moved, which it is about to.", of(plan)));
         }
         words.extend(follows(plan, false));
@@ -143,7 +143,7 @@ fn words(args: &SetPriority, targets: &[Target]) -> Vec<String> {
 /// Refuses for an obstacle; with `force` one that can be passed is a warning. `flags` are those that the commands in
 /// hints need to reach the cluster.
 fn pass(
-    obstacle: &Obstacle,
+    obstacle: &PriorityObstacle,
     one: &Chosen<'_, '_>,
     force: bool,
     now: ServerTime,
@@ -165,36 +165,36 @@ fn pass(
 }
 
 /// What is in the way of a priority, and what to do about it.
-fn in_the_way(obstacle: &Obstacle, one: &Chosen<'_, '_>, now: ServerTime) -> (String, String) {
+fn in_the_way(obstacle: &PriorityObstacle, one: &Chosen<'_, '_>, now: ServerTime) -> (String, String) {
     let (name, called) = (one.candidate.name(), called(one.election.namespace, one.election.name));
     match obstacle {
-        Obstacle::LeaseName => (
+        PriorityObstacle::LeaseName => (
             format!("{name} is a candidate for {called}, and no lease can have that name"),
             "its component has to name another one".into(),
         ),
-        Obstacle::Trouble(it) => trouble(it, one.election.key(), now),
-        Obstacle::Unpinnable(Unpinnable::Unreadable) => (
+        PriorityObstacle::Trouble(it) => trouble(it, one.election.key(), now),
+        PriorityObstacle::Unpinnable(Unpinnable::Unreadable) => (
             format!("the emulation version of {name} cannot be read: it is never elected"),
             "see what its component reports as its versions".into(),
         ),
-        Obstacle::Unpinnable(Unpinnable::TooOld) => (
+        PriorityObstacle::Unpinnable(Unpinnable::TooOld) => (
             format!(
                 "the binary version of {name} is {}: no emulation version that is older can stand for a priority",
                 one.candidate.spec.binary_version
             ),
             "a component with a version from 0.1.0 on can have one".into(),
         ),
-        Obstacle::Unpinnable(Unpinnable::Behind(other)) => (
+        PriorityObstacle::Unpinnable(Unpinnable::Behind(other)) => (
             format!(
                 "the emulation version of {other} is so low that it goes before every priority: {name} is not elected"
             ),
             format!("see what the component of {other} reports as its versions"),
         ),
-        Obstacle::Uncoordinated => (
+        PriorityObstacle::Uncoordinated => (
             format!("the election for {called} is not coordinated: its lease has no strategy"),
             "its holder runs without coordinated leader election".into(),
         ),
-        Obstacle::Controller(controller) => {
+        PriorityObstacle::Controller(controller) => {
             (of_controller(controller).unwrap_or_default(), "without it a priority does nothing".into())
         }
     }
@@ -218,8 +218,10 @@ async fn check_skew(
     let verdict = skew::judge(version, &others, &apiservers);
     for Breach { host, version: apiserver, skew } in &verdict.broken {
         let (how, fix) = match skew {
-            Skew::Newer => ("is newer than", "upgrade the kube-apiservers first"),
-            Skew::TooOld => ("is more than one minor version older than", "upgrade the component first"),
+            VersionSkew::Newer => ("is newer than", "upgrade the kube-apiservers first"),
+            VersionSkew::TooOld => {
+                ("is more than one minor version older than", "upgrade the component first")
+            }
         };
         let message = format!(
             "{name} works as {}, which {how} the kube-apiserver {} ({}): leading would break the version skew policy",

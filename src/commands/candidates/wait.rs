@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use kube_leases::{
     client::Cluster,
-    protocols::elections::leadership::{Look, TimedOut, Waited, Wanted, until_leads},
-    rules::{duration::age, leading::Standing, lease::short},
+    protocols::elections::leadership::{LeadershipOutcome, LeadershipStep, TimedOut, Wanted, until_leads},
+    rules::{duration::age, leading::LeaderStanding, lease::short},
 };
 
 use super::several;
@@ -42,10 +42,10 @@ pub async fn run(
     };
     let mut line = WaitLine::default();
     let waiting = until_leads(cluster, &wanted, |look| match look {
-        Look::NoCandidate(hosts) => {
+        LeadershipStep::NoCandidate(hosts) => {
             printer.note(&format!("{}; waiting for one", no_such_candidate(args, hosts)));
         }
-        Look::Standing { standing, namespace, elapsed } => {
+        LeadershipStep::Standing { standing, namespace, elapsed } => {
             let (news, detail) = words(standing, &at(args, namespace));
             line.say(printer, &news, &format!("{detail}{}", passed(elapsed)));
         }
@@ -57,18 +57,18 @@ pub async fn run(
     };
     drop(line);
     match outcome {
-        Waited::Leads { leader, namespace } => {
+        LeadershipOutcome::Leads { leader, namespace } => {
             let stable = Some(args.stable).filter(|stable| !stable.is_zero());
             let stable = stable.map(|stable| format!(", for {}", humantime::format_duration(stable)));
             let stable = stable.unwrap_or_default();
             printer.done(&format!("{leader} leads {}{stable}", at(args, namespace.as_deref())))?;
             Ok(ExitCode::Done)
         }
-        Waited::Several(namespaces) => {
+        LeadershipOutcome::Several(namespaces) => {
             let namespaces: Vec<_> = namespaces.iter().map(String::as_str).collect();
             Err(several(&args.lease, &namespaces))
         }
-        Waited::TimedOut(how) => Err(in_vain(args, namespace, &how)),
+        LeadershipOutcome::TimedOut(how) => Err(in_vain(args, namespace, &how)),
     }
 }
 
@@ -78,23 +78,25 @@ fn at(args: &WaitForLeader, namespace: Option<&str>) -> String {
 }
 
 /// How the lease stands: what is news, and what only the passing of time changes.
-fn words(standing: &Standing, at: &str) -> (String, String) {
+fn words(standing: &LeaderStanding, at: &str) -> (String, String) {
     let plain = |words| (words, String::new());
     match standing {
-        Standing::NoLease => plain(format!("there is no lease {at}")),
-        Standing::Released => plain(format!("{at} has no leader")),
-        Standing::Expired { holder } => {
+        LeaderStanding::NoLease => plain(format!("there is no lease {at}")),
+        LeaderStanding::Released => plain(format!("{at} has no leader")),
+        LeaderStanding::Expired { holder } => {
             plain(format!("{at} has no leader: the lease of {} has expired", short(holder)))
         }
-        Standing::Other { leader, preferred: None } | Standing::Leads { leader } => {
+        LeaderStanding::Other { leader, preferred: None } | LeaderStanding::Leads { leader } => {
             plain(format!("{} leads {at}", short(leader)))
         }
-        Standing::Other { leader, preferred: Some(preferred) }
-        | Standing::SteppingDown { leader, preferred } => {
+        LeaderStanding::Other { leader, preferred: Some(preferred) }
+        | LeaderStanding::SteppingDown { leader, preferred } => {
             plain(format!("{} leads {at}, and steps down for {}", short(leader), short(preferred)))
         }
-        Standing::Elected { leader } => plain(format!("{} holds {at}, waiting for a renewal", short(leader))),
-        Standing::Settling { leader, left } => {
+        LeaderStanding::Elected { leader } => {
+            plain(format!("{} holds {at}, waiting for a renewal", short(leader)))
+        }
+        LeaderStanding::Settling { leader, left } => {
             (format!("{} leads {at} and renews", short(leader)), format!(", {} more to wait", age(*left)))
         }
     }
@@ -114,23 +116,24 @@ fn in_vain(args: &WaitForLeader, namespace: Option<&str>, how: &TimedOut) -> Err
     };
     let (words, _) = words(standing, &at(args, found.as_deref()));
     match (standing, &how.only) {
-        (Standing::NoLease, _) => match namespace {
+        (LeaderStanding::NoLease, _) => match namespace {
             Some(namespace) if !how.has_namespace => no_namespace(namespace),
             _ => Error::NotFound {
                 message: format!("{words} {after}"),
                 hint: Some("'kubectl lease leaders' lists those that there are".into()),
             },
         },
-        (Standing::Settling { .. }, _) => {
+        (LeaderStanding::Settling { .. }, _) => {
             let stable = humantime::format_duration(args.stable);
             Error::TimedOut { message: format!("{words}, but not for {stable} {after}") }
         }
-        (Standing::Other { .. } | Standing::Released | Standing::Expired { .. }, Some(hosts)) => {
-            Error::NotFound {
-                message: format!("{} {after}: {words}", no_such_candidate(args, hosts)),
-                hint: Some("'kubectl lease candidates' lists them".into()),
-            }
-        }
+        (
+            LeaderStanding::Other { .. } | LeaderStanding::Released | LeaderStanding::Expired { .. },
+            Some(hosts),
+        ) => Error::NotFound {
+            message: format!("{} {after}: {words}", no_such_candidate(args, hosts)),
+            hint: Some("'kubectl lease candidates' lists them".into()),
+        },
         _ => {
             let silent = if how.is_silent {
                 format!("; the candidate of {} does not acknowledge pings", args.leader)

@@ -403,7 +403,7 @@ fn difference_words(difference: &Difference) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kube_leases::rules::clocks::Clock;
+    use kube_leases::rules::clocks::ApiserverClock;
 
     use super::super::permissions::needs;
 
@@ -549,8 +549,8 @@ mod tests {
 
     #[test]
     fn clocks_of_kube_apiservers_are_judged_and_the_hosts_named() {
-        let clocks = |clocks: &[(&str, i64)]| -> Vec<Clock> {
-            let clock = |(host, ahead): &(&str, i64)| Clock {
+        let clocks = |clocks: &[(&str, i64)]| -> Vec<ApiserverClock> {
+            let clock = |(host, ahead): &(&str, i64)| ApiserverClock {
                 host: (*host).to_owned(),
                 ahead: SignedDuration::from_millis(*ahead),
             };

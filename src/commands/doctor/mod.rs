@@ -27,7 +27,7 @@ use kube_leases::{
     client::{
         Cluster, LEASES, NAMESPACES, Query, Resource,
         single::Address,
-        watch::{Event, Follow, Watch},
+        watch::{Follow, Watch, WatchEvent},
     },
     clock::BootInstant,
     error::Error as LibraryError,
@@ -126,7 +126,7 @@ pub async fn run(
         (None, _) => None,
     };
     let identities = identities.map(|all| {
-        let alive = all.iter().filter(|it| it.state == identity::State::Alive);
+        let alive = all.iter().filter(|it| it.state == identity::ApiserverState::Alive);
         (alive.count(), all.len())
     });
     let elector = leases.as_ref().map_err(Clone::clone).map(|leases| {
@@ -231,15 +231,15 @@ async fn measure_clocks(wanted: bool, cluster: &Cluster) -> Option<Result<Clocks
     let listening = async {
         loop {
             match watch.next().await.1 {
-                Event::Snapshot(leases) => {
+                WatchEvent::Snapshot(leases) => {
                     for lease in leases {
                         renewals.listed(&lease.value, now());
                     }
                 }
-                Event::Changed(lease) => renewals.changed(&lease.value, now()),
-                Event::Gone(lease) => renewals.gone(&lease.value),
-                Event::Lost(_) => continue,
-                Event::Failed(error) => return Err(error),
+                WatchEvent::Changed(lease) => renewals.changed(&lease.value, now()),
+                WatchEvent::Gone(lease) => renewals.gone(&lease.value),
+                WatchEvent::Lost(_) => continue,
+                WatchEvent::Failed(error) => return Err(error),
             }
             if renewals.is_complete() {
                 return Ok(());

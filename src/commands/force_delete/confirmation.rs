@@ -18,7 +18,7 @@ use kube_leases::{
     rules::{
         advice::Safe,
         assessment::{Assessment, Futile},
-        deletion::{Choice, Judged, Refusal},
+        deletion::{Choice, ForceRefusal, Judged},
         risk::Risk,
     },
 };
@@ -35,19 +35,19 @@ fn first_advice(one: &Judged, cluster: &Cluster) -> Option<advice::Line> {
 /// Why no confirmation is enough to force-delete a pod.
 fn refused(args: &ForceDelete, one: &Judged, cluster: &Cluster) -> Option<Error> {
     let (why, hint) = match one.refusal(!args.consent.confirm || args.consent.anyway)? {
-        Refusal::NodeAlive => {
+        ForceRefusal::NodeAlive => {
             let first = match one.assessment.safer.first().and_then(|way| way.takes) {
                 Some(way) => Some(format!("--safe --confirm to {}", safe(way))),
                 None => first_advice(one, cluster).map(advice::Line::joined),
             };
             ("its node is alive, and a second one would run beside what runs there".to_owned(), first)
         }
-        Refusal::NodeHeartbeats => {
+        ForceRefusal::NodeHeartbeats => {
             let hint =
                 format!("switch the machine off first, and wait until its heartbeat is {HEARTBEAT_IS_OLD}");
             ("its node heartbeats, so the machine is on and its containers may run".to_owned(), Some(hint))
         }
-        Refusal::OverBudget(over) => {
+        ForceRefusal::OverBudget(over) => {
             let hint = if one.uncounted {
                 "force-delete one pod at a time; --anyway force-deletes all of them"
             } else {

@@ -34,8 +34,8 @@ use kube_leases::{
         surroundings,
     },
     protocols::{
-        aftermath::{Aftermath, Patience, Progress},
-        delete::{self, Write},
+        aftermath::{Aftermath, AftermathProgress, AftermathWait},
+        delete::{self, DeleteMode},
     },
     rules::{
         assessment::{Assessment, Futile},
@@ -123,11 +123,11 @@ impl Failures {
     }
 }
 
-fn patience(args: &ForceDelete) -> Patience {
+fn patience(args: &ForceDelete) -> AftermathWait {
     match args.wait.limit() {
-        _ if !args.wait.is_set() => Patience::Short,
-        Some(limit) => Patience::AtMost(limit),
-        None => Patience::Forever,
+        _ if !args.wait.is_set() => AftermathWait::Short,
+        Some(limit) => AftermathWait::AtMost(limit),
+        None => AftermathWait::Forever,
     }
 }
 
@@ -157,9 +157,9 @@ async fn act(
 ) -> Result<()> {
     let (pod, write) = (&one.pod, args.write.dry_run);
     let mode = match write {
-        DryRun::None => Write::Yes,
-        DryRun::Server => Write::ServerDryRun,
-        DryRun::Client => Write::ClientDryRun,
+        DryRun::None => DeleteMode::Yes,
+        DryRun::Server => DeleteMode::ServerDryRun,
+        DryRun::Client => DeleteMode::ClientDryRun,
     };
     if let Err(why) = delete::delete(cluster, one, choice, around, mode).await {
         return Err(not_deleted(why, pod, printer));
@@ -217,7 +217,7 @@ struct Waiting<'a> {
     line: Option<WaitLine>,
 }
 
-impl Progress for Waiting<'_> {
+impl AftermathProgress for Waiting<'_> {
     fn waiting(&mut self, pod: &Pod) {
         let news = format!("waiting for what becomes of {}", pod.full_name());
         self.line.get_or_insert_default().say(self.printer, &news, "");

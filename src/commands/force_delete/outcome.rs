@@ -12,7 +12,7 @@ use crate::{
 use kube_leases::{
     client::Cluster,
     protocols::{
-        aftermath::{Fate, still_there},
+        aftermath::{PodOutcome, still_there},
         delete::NotDeleted,
     },
     rules::{
@@ -111,7 +111,7 @@ fn replaced_by(new: &Pod) -> String {
 }
 
 /// Says what became of a pod that was force-deleted; `waited` for until its replacement is ready.
-pub fn forced(pod: &Pod, fate: &Fate, waited: bool, printer: &mut Printer) -> Result<()> {
+pub fn forced(pod: &Pod, fate: &PodOutcome, waited: bool, printer: &mut Printer) -> Result<()> {
     let name = pod.full_name();
     if !fate.gone {
         let why = if pod.metadata.finalizers.is_empty() {
@@ -145,7 +145,7 @@ pub fn forced(pod: &Pod, fate: &Fate, waited: bool, printer: &mut Printer) -> Re
 /// Says what became of a pod without force: it is gone or, where it cannot end yet, replaced.
 pub async fn softly(
     pod: &Pod,
-    fate: &Fate,
+    fate: &PodOutcome,
     waited: bool,
     cluster: &Cluster,
     printer: &mut Printer,

@@ -14,8 +14,8 @@ use crate::{
 };
 use kube_leases::{
     client::Cluster,
-    protocols::{Held, Known, Taken, check_all, release_all, take_all},
-    rules::{duration::age, maintenance::Standing, taking::Terms},
+    protocols::{Held, KnownClaim, TakenLease, check_all, release_all, take_all},
+    rules::{duration::age, maintenance::MaintenanceStanding, taking::Terms},
 };
 
 pub async fn run(args: &Acquire, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
@@ -43,17 +43,17 @@ pub async fn run(args: &Acquire, cluster: &Cluster, printer: &mut Printer) -> Re
 }
 
 /// What was acquired.
-fn print(args: &Acquire, taken: &[Taken], cluster: &Cluster, printer: &mut Printer) -> Result<()> {
+fn print(args: &Acquire, taken: &[TakenLease], cluster: &Cluster, printer: &mut Printer) -> Result<()> {
     let seconds = unrenewed_seconds(args.duration, args.admin)?;
     let note = dry_run_note(&args.write);
     for (held, before) in taken {
         let name = &held.at.name;
         let how = match before {
-            Standing::Ours { .. } => "renewed, it was yours already".to_owned(),
-            Standing::Expired { holder, .. } if held.who.is(holder) => {
+            MaintenanceStanding::Ours { .. } => "renewed, it was yours already".to_owned(),
+            MaintenanceStanding::Expired { holder, .. } if held.who.is(holder) => {
                 "acquired again, your lease had expired".to_owned()
             }
-            Standing::Expired { holder, .. } => {
+            MaintenanceStanding::Expired { holder, .. } => {
                 format!("taken over from '{holder}', whose lease had expired")
             }
             _ => "acquired".to_owned(),
@@ -79,7 +79,7 @@ fn held_for(held: &Held, seconds: i32, cluster: &Cluster) -> jiff::SignedDuratio
 }
 
 /// What would be done, by what is known here.
-fn imagine(claims: &[Known], cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+fn imagine(claims: &[KnownClaim], cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
     check_all(cluster, claims).map_err(|blocked| blocked_node(&blocked))?;
     for (claim, _) in claims {
         printer.done(&format!("{} acquired, held by {} (dry run)", claim.at.name, claim.terms.who))?;

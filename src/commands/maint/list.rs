@@ -13,14 +13,14 @@ use crate::{
 use kube_leases::{
     client::{Cluster, LEASES, Object},
     protocols::{
-        Target,
+        NodeTarget,
         target::{deleted_node, leases, medik8s_leases, nodes},
     },
     rules::{
         duration::age,
         holder::Who,
         lease::Lease,
-        maintenance::{self, Standing},
+        maintenance::{self, MaintenanceStanding},
         node_lease::NodeLeaseState,
         time::ServerTime,
     },
@@ -91,7 +91,7 @@ impl View for Nodes {
             .map(|node| {
                 let (lease, other) =
                     (one(&leases, &node.name), one(&medik8s, &maintenance::medik8s_name(&node.name)));
-                Row::new(Target::of(node, &lease, &other, now), &self.who, now)
+                Row::new(NodeTarget::of(node, &lease, &other, now), &self.who, now)
             })
             .filter(|row| row.abandoned || !self.abandoned)
             .collect();
@@ -108,17 +108,17 @@ impl View for Nodes {
 /// A node and how its lease stands.
 #[derive(Clone)]
 pub struct Row {
-    pub target: Target,
-    pub standing: Standing,
+    pub target: NodeTarget,
+    pub standing: MaintenanceStanding,
     /// Whether it is held at this moment, by any holder: one's own may have expired, too.
     pub is_valid: bool,
     pub abandoned: bool,
 }
 
 impl Row {
-    pub fn new(target: Target, who: &Who, now: ServerTime) -> Self {
+    pub fn new(target: NodeTarget, who: &Who, now: ServerTime) -> Self {
         let lease = target.lease.as_ref().map(|lease| &*lease.value);
-        let standing = Standing::of(lease.map(|lease| &lease.spec), who, now);
+        let standing = MaintenanceStanding::of(lease.map(|lease| &lease.spec), who, now);
         Self {
             is_valid: standing.is_valid(now),
             standing,
@@ -153,7 +153,8 @@ impl Row {
 
     fn until(&self) -> Option<jiff::Timestamp> {
         match self.standing {
-            Standing::Held { until, .. } | Standing::Ours { until: Some(until), admin: false } => {
+            MaintenanceStanding::Held { until, .. }
+            | MaintenanceStanding::Ours { until: Some(until), admin: false } => {
                 self.is_valid.then_some(until)
             }
             _ => None,
@@ -162,7 +163,9 @@ impl Row {
 
     fn remaining(&self, now: ServerTime) -> Cell {
         match (&self.standing, self.until()) {
-            (Standing::Admin { .. } | Standing::Ours { admin: true, .. }, _) => Cell::new("until released"),
+            (MaintenanceStanding::Admin { .. } | MaintenanceStanding::Ours { admin: true, .. }, _) => {
+                Cell::new("until released")
+            }
             (_, Some(until)) => {
                 let left = Duration::try_from(until.duration_since(now.0)).unwrap_or_default();
                 let whole = self.lease().and_then(|lease| lease.spec.lease_duration_seconds).unwrap_or(1);

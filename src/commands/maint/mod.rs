@@ -23,10 +23,10 @@ use crate::{
 };
 use kube_leases::{
     client::{Cluster, single::Writing},
-    protocols::{self, Known, Selection, Target, Wait},
+    protocols::{self, KnownClaim, NodeTarget, Selection, Wait},
     rules::{
         maintenance,
-        taking::{Obstacle, OverwritesReason, Terms},
+        taking::{ClaimObstacle, OverwritesReason, Terms},
     },
 };
 
@@ -47,12 +47,12 @@ pub async fn run(verb: &Maint, cluster: &Cluster, printer: &mut Printer) -> Resu
 }
 
 /// The nodes that are meant, with all that is known of them, by name.
-async fn targets(which: &cli::Nodes, cluster: &Cluster) -> Result<Vec<Target>> {
+async fn targets(which: &cli::Nodes, cluster: &Cluster) -> Result<Vec<NodeTarget>> {
     Ok(protocols::targets(cluster, &selection(which, false)?).await?)
 }
 
 /// As [`targets`], and of nodes that were deleted the leases that were left.
-async fn remaining_targets(which: &cli::Nodes, cluster: &Cluster) -> Result<Vec<Target>> {
+async fn remaining_targets(which: &cli::Nodes, cluster: &Cluster) -> Result<Vec<NodeTarget>> {
     Ok(protocols::targets(cluster, &selection(which, true)?).await?)
 }
 
@@ -89,12 +89,12 @@ fn terms(terms: Terms, taking: &cli::Taking) -> Terms {
 
 /// The claims on these nodes; refused where medik8s holds one, unless that is waited for.
 fn claims(
-    targets: Vec<Target>,
+    targets: Vec<NodeTarget>,
     terms: &Terms,
     seconds: i32,
     wait: Wait,
     writing: &Writing,
-) -> Result<Vec<Known>> {
+) -> Result<Vec<KnownClaim>> {
     protocols::claims(targets, terms, seconds, wait, writing).map_err(|blocked| blocked_node(&blocked))
 }
 
@@ -104,7 +104,7 @@ fn claims(
 async fn confirm_reasons(
     yes: bool,
     asks: bool,
-    targets: &mut [Target],
+    targets: &mut [NodeTarget],
     terms: &Terms,
     cluster: &Cluster,
 ) -> Result<OverwritesReason> {
@@ -119,7 +119,7 @@ async fn confirm_reasons(
     for target in &*targets {
         let lease = target.lease.as_ref().map(|lease| &*lease.value);
         if let Err(obstacle) = terms.judge(lease, false, now)
-            && let Obstacle::OtherReason { reason, .. } = &obstacle
+            && let ClaimObstacle::OtherReason { reason, .. } = &obstacle
         {
             let words = in_the_way(&obstacle, lease, now);
             if !prompt::confirm(&format!("{} is {words}. Replace the reason?", target.node.name))? {
@@ -129,7 +129,7 @@ async fn confirm_reasons(
         }
     }
     if !confirmed.is_empty() {
-        let read = async |target: &mut Target| {
+        let read = async |target: &mut NodeTarget| {
             target.medik8s = cluster.medik8s_holder(&target.node.name).await?;
             Ok::<(), Error>(())
         };

@@ -7,11 +7,11 @@ use crate::{
 };
 use kube_leases::{
     client::{Cluster, Object, single::Address},
-    protocols::{Held, Released, Target, release_found},
+    protocols::{Held, NodeTarget, Released, release_found},
     rules::{
         holder::{self, Who},
         lease::Lease,
-        maintenance::{self, Standing},
+        maintenance::{self, MaintenanceStanding},
     },
 };
 
@@ -19,7 +19,7 @@ pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Re
     let (who, targets) =
         tokio::try_join!(who(&args.identity, args.admin, cluster), remaining_targets(&args.nodes, cluster))?;
     // All are looked at, and asked about, before any is written.
-    let mut planned: Vec<(Target, Object<Lease>, Who)> = Vec::new();
+    let mut planned: Vec<(NodeTarget, Object<Lease>, Who)> = Vec::new();
     for target in targets {
         let name = &target.node.name;
         let whose = match &target.lease {
@@ -85,8 +85,8 @@ pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Re
 /// The holder whose lease may be released, if it is held; or why not.
 fn allowed(args: &Release, name: &str, lease: &Lease, who: &Who, cluster: &Cluster) -> Result<Option<Who>> {
     let now = cluster.server_time();
-    let standing = Standing::of(Some(&lease.spec), who, now);
-    if standing == Standing::Free {
+    let standing = MaintenanceStanding::of(Some(&lease.spec), who, now);
+    if standing == MaintenanceStanding::Free {
         return Ok(None);
     }
     let words = format!("{name} is {}", holding(&standing, Some(lease), now));
@@ -97,7 +97,7 @@ fn allowed(args: &Release, name: &str, lease: &Lease, who: &Who, cluster: &Clust
             hint: None,
         });
     }
-    if matches!(standing, Standing::Ours { .. }) {
+    if matches!(standing, MaintenanceStanding::Ours { .. }) {
         return Ok(Some(who.clone()));
     }
     if !args.force {

@@ -14,13 +14,13 @@ use crate::{
 };
 use kube_leases::{
     client::Cluster,
-    protocols::{Claim, Known, NotTaken, Target, renew_all},
+    protocols::{Claim, KnownClaim, NodeTarget, NotTaken, renew_all},
     rules::{
         duration::age,
         holder::{self, Who},
         lease::Lease,
-        maintenance::Standing,
-        taking::{Obstacle, Terms},
+        maintenance::MaintenanceStanding,
+        taking::{ClaimObstacle, Terms},
         time::ServerTime,
     },
 };
@@ -45,13 +45,13 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
     }
     let terms = Terms { renews: true, ignore_medik8s: true, ..Terms::of_command(who, None) };
     let writing = writing(&args.write);
-    let claim = |target: Target| {
+    let claim = |target: NodeTarget| {
         let mut claim = Claim::on_node(target.node, terms.clone(), seconds);
         claim.writing = writing.clone();
         (claim, target.lease)
     };
-    let claims: Vec<Known> = targets.into_iter().map(claim).collect();
-    let outcomes: BTreeMap<String, Result<Option<Standing>>> = match args.write.dry_run {
+    let claims: Vec<KnownClaim> = targets.into_iter().map(claim).collect();
+    let outcomes: BTreeMap<String, Result<Option<MaintenanceStanding>>> = match args.write.dry_run {
         // It is only imagined how each stood before.
         DryRun::Client => claims.iter().map(|(claim, _)| (claim.at.name.clone(), Ok(None))).collect(),
         _ => renew_all(cluster, &claims, interrupts(), &mut Taking::new(printer))
@@ -103,7 +103,7 @@ fn not_renewed(why: NotTaken) -> Error {
 }
 
 /// As [`blocked`]; there is nothing to wait for.
-fn not_to_renew(name: &str, obstacle: &Obstacle, lease: Option<&Lease>, now: ServerTime) -> Error {
+fn not_to_renew(name: &str, obstacle: &ClaimObstacle, lease: Option<&Lease>, now: ServerTime) -> Error {
     let mut error = blocked(name, obstacle, lease, now);
     if let Error::Held { hint, .. } = &mut error {
         *hint = Some(format!("'kubectl lease maint status {name}' shows it"));
@@ -112,11 +112,11 @@ fn not_to_renew(name: &str, obstacle: &Obstacle, lease: Option<&Lease>, now: Ser
 }
 
 /// Whether a lease may be renewed as it was read.
-fn check(target: &Target, who: &Who, admin: bool, now: ServerTime) -> Result<()> {
+fn check(target: &NodeTarget, who: &Who, admin: bool, now: ServerTime) -> Result<()> {
     let name = &target.node.name;
     let lease = target.lease.as_ref().map(|lease| &*lease.value);
-    match Standing::of(lease.map(|lease| &lease.spec), who, now) {
-        Standing::Ours { admin: false, .. } if admin => {
+    match MaintenanceStanding::of(lease.map(|lease| &lease.spec), who, now) {
+        MaintenanceStanding::Ours { admin: false, .. } if admin => {
             return Err(Error::Refused {
                 message: format!("{name} is held by you, but not as an administrator"),
                 hint: Some(format!(
@@ -125,9 +125,9 @@ fn check(target: &Target, who: &Who, admin: bool, now: ServerTime) -> Result<()>
             });
         }
         // What has run out is taken anew, and so by the rules for that.
-        standing @ Standing::Ours { .. } if !standing.is_valid(now) => {
+        standing @ MaintenanceStanding::Ours { .. } if !standing.is_valid(now) => {
             if let Some(holder) = target.medik8s.clone() {
-                let mut error = blocked(name, &Obstacle::Medik8s { holder }, lease, now);
+                let mut error = blocked(name, &ClaimObstacle::Medik8s { holder }, lease, now);
                 if let Error::Held { message, hint } = &mut error {
                     message.push_str(", and your lease had expired");
                     *hint =
@@ -136,10 +136,10 @@ fn check(target: &Target, who: &Who, admin: bool, now: ServerTime) -> Result<()>
                 return Err(error);
             }
         }
-        Standing::Ours { .. } => {}
+        MaintenanceStanding::Ours { .. } => {}
         standing => {
             let is_mine = lease.is_some_and(|lease| lease.holder() == who.administrator().identity());
-            let mut error = not_to_renew(name, &Obstacle::Standing(standing), lease, now);
+            let mut error = not_to_renew(name, &ClaimObstacle::Standing(standing), lease, now);
             if let (true, Error::Held { hint, .. }) = (is_mine, &mut error) {
                 *hint = Some("you hold it as an administrator: --admin renews it".into());
             }

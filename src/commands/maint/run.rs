@@ -12,12 +12,12 @@ use crate::{
 };
 use kube_leases::{
     client::{Cluster, single::Writing},
-    protocols::{Held, Target, process_suffix, take_all},
+    protocols::{Held, NodeTarget, process_suffix, take_all},
     rules::{
         deadline::Schedule,
         holder::Who,
-        maintenance::Standing,
-        taking::{Obstacle, Terms},
+        maintenance::MaintenanceStanding,
+        taking::{ClaimObstacle, Terms},
     },
 };
 
@@ -39,12 +39,12 @@ pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result
 }
 
 /// A lease that one holds oneself as an administrator is in the way, too.
-fn check_administrators(target: &Target, who: &Who, cluster: &Cluster) -> Result<()> {
+fn check_administrators(target: &NodeTarget, who: &Who, cluster: &Cluster) -> Result<()> {
     let Some(lease) = target.lease.as_ref().map(|lease| &*lease.value) else { return Ok(()) };
     if lease.holder() != who.administrator().identity() {
         return Ok(());
     }
-    let obstacle = Obstacle::Standing(Standing::Admin { holder: lease.holder().to_owned() });
+    let obstacle = ClaimObstacle::Standing(MaintenanceStanding::Admin { holder: lease.holder().to_owned() });
     let mut error = blocked(&target.node.name, &obstacle, Some(lease), cluster.server_time());
     if let Error::Held { hint, .. } = &mut error {
         *hint = Some("you hold it as an administrator: --admin keeps it, and restores it afterwards".into());

@@ -17,7 +17,7 @@ use kube_leases::{
     rules::{
         assessment::Assessment,
         duration::age,
-        node::{Contact, Node},
+        node::{Node, NodeContact},
         risk::Risk,
         time::ServerTime,
     },
@@ -50,10 +50,10 @@ impl Row {
 
     fn tone(&self) -> Tone {
         match self.partition.contact {
-            Contact::Heard => Tone::Good,
-            Contact::Late | Contact::Back | Contact::NotReady => Tone::Doubtful,
-            Contact::Silent | Contact::Gone => Tone::Bad,
-            Contact::Fenced => Tone::Faint,
+            NodeContact::Heard => Tone::Good,
+            NodeContact::Late | NodeContact::Back | NodeContact::NotReady => Tone::Doubtful,
+            NodeContact::Silent | NodeContact::Gone => Tone::Bad,
+            NodeContact::Fenced => Tone::Faint,
         }
     }
 
@@ -222,10 +222,10 @@ impl Item for Row {
     }
 }
 
-fn status(stranded: &Stranded, contact: Contact) -> &str {
+fn status(stranded: &Stranded, contact: NodeContact) -> &str {
     match contact {
         // The word that the proposal for pod safety has for it.
-        Contact::Silent | Contact::Fenced | Contact::Gone => "NodeDown",
+        NodeContact::Silent | NodeContact::Fenced | NodeContact::Gone => "NodeDown",
         _ if stranded.pod.value.metadata.deletion_timestamp.is_some() => "Terminating",
         _ => &stranded.pod.value.status.phase,
     }
@@ -240,7 +240,7 @@ fn volumes_of(stranded: &Stranded) -> Option<String> {
     (!volumes.is_empty()).then(|| volumes.join(", "))
 }
 
-fn document_of(stranded: &Stranded, contact: Contact, now: ServerTime, flags: &str) -> Value {
+fn document_of(stranded: &Stranded, contact: NodeContact, now: ServerTime, flags: &str) -> Value {
     let Assessment { risk, futile, volumes, leads, reasons, missing, safer, .. } = &stranded.assessment;
     let pod = &stranded.pod.value;
     let since = pod.terminating(now).and_then(|length| now.0.checked_sub(length).ok());

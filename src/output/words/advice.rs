@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use kube_leases::rules::{
-    advice::{Advice, DeleteTerms, KubeletThen, Outage, Safe, SwitchOffTerms, WaitFor, Way},
+    advice::{Advice, Alternative, DeleteTerms, KubeletThen, Outage, Safe, SwitchOffTerms, WaitFor},
     duration::age,
     pod::Pod,
 };
@@ -40,7 +40,7 @@ pub fn line(advice: &Advice, pod: &Pod, flags: &str) -> Line {
 }
 
 /// For `-o json`: the code with its parameters, and both lines.
-pub fn document(way: &Way, pod: &Pod, flags: &str) -> Value {
+pub fn document(way: &Alternative, pod: &Pod, flags: &str) -> Value {
     let Line { what, command } = line(&way.advice, pod, flags);
     let mut document = json!(way.advice);
     if let Value::Object(fields) = &mut document {
@@ -617,7 +617,7 @@ mod tests {
     fn the_document_of_a_way() {
         let terms = DeleteTerms::SeveralBudgets { budgets: vec!["b".into()], over: true };
         let advice = Advice::Delete { terms, grace_seconds: Some(1) };
-        let way = Way { advice, takes: None };
+        let way = Alternative { advice, takes: None };
         let expected = json!({
             "code": "delete", "graceSeconds": 1,
             "terms": { "code": "several-budgets", "budgets": ["b"], "over": true },

@@ -140,8 +140,8 @@ fn precondition(of: &Precondition) -> String {
 #[cfg(test)]
 mod tests {
     use kube_leases::rules::{
-        node::Contact,
-        stopped::{KINDS, LostNode, Wait},
+        node::NodeContact,
+        stopped::{KINDS, LostNode, PodsWait},
     };
 
     use super::*;
@@ -189,11 +189,11 @@ mod tests {
     fn notices() {
         let lost = Precondition::LostNodes {
             nodes: vec![
-                LostNode { name: "node-2".into(), state: Contact::Gone },
-                LostNode { name: "node-3".into(), state: Contact::NotReady },
+                LostNode { name: "node-2".into(), state: NodeContact::Gone },
+                LostNode { name: "node-3".into(), state: NodeContact::NotReady },
             ],
         };
-        let wait = || Some(Wait { selector: "app=web".into(), grace: SignedDuration::from_secs(30) });
+        let wait = || Some(PodsWait { selector: "app=web".into(), grace: SignedDuration::from_secs(30) });
         for (kind, precondition, wait, state, first) in [
             (Kind::Deployment, None, wait(), "was scaled to 0, and not back to 3", "this brings it back"),
             (

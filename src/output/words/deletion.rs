@@ -1,19 +1,19 @@
 //! Words for what stands against the deletion of a pod.
 
 use kube_leases::rules::{
-    deletion::{Change, OverBudget},
+    deletion::{OverBudget, PodChange},
     pod::Pod,
 };
 
 /// What has changed since a pod was shown.
-pub fn changed(change: &Change, pod: &Pod) -> String {
+pub fn changed(change: &PodChange, pod: &Pod) -> String {
     let (name, node) = (pod.full_name(), &pod.spec.node_name);
     let why = match change {
-        Change::NodeReplaced => format!("{node} was recreated or deleted meanwhile"),
-        Change::NodeHeard => format!("{node} sent a heartbeat meanwhile"),
-        Change::SaferWay => format!("what is safest for {name} has changed meanwhile"),
-        Change::BudgetSpent(budgets) => spent(budgets),
-        Change::Risk(risk) => format!("the risk of force-deleting it has become {}", risk.word()),
+        PodChange::NodeReplaced => format!("{node} was recreated or deleted meanwhile"),
+        PodChange::NodeHeard => format!("{node} sent a heartbeat meanwhile"),
+        PodChange::SaferWay => format!("what is safest for {name} has changed meanwhile"),
+        PodChange::BudgetSpent(budgets) => spent(budgets),
+        PodChange::Risk(risk) => format!("the risk of force-deleting it has become {}", risk.word()),
     };
     format!("{why}: {name} was not deleted")
 }
@@ -47,14 +47,14 @@ mod tests {
             serde_json::from_value(json!({ "metadata": metadata, "spec": { "nodeName": "node-1" } }))
                 .unwrap();
         for (change, why) in [
-            (Change::NodeReplaced, "node-1 was recreated or deleted meanwhile"),
-            (Change::NodeHeard, "node-1 sent a heartbeat meanwhile"),
-            (Change::SaferWay, "what is safest for shop/db-0 has changed meanwhile"),
+            (PodChange::NodeReplaced, "node-1 was recreated or deleted meanwhile"),
+            (PodChange::NodeHeard, "node-1 sent a heartbeat meanwhile"),
+            (PodChange::SaferWay, "what is safest for shop/db-0 has changed meanwhile"),
             (
-                Change::BudgetSpent(vec!["a".into(), "b".into()]),
+                PodChange::BudgetSpent(vec!["a".into(), "b".into()]),
                 "the disruption budget a, b allows no more disruptions",
             ),
-            (Change::Risk(Risk::Critical), "the risk of force-deleting it has become critical"),
+            (PodChange::Risk(Risk::Critical), "the risk of force-deleting it has become critical"),
         ] {
             assert_eq!(changed(&change, &pod), format!("{why}: shop/db-0 was not deleted"));
         }

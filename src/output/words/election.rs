@@ -3,9 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 use kube_leases::{
     client::single::Address,
-    protocols::elections::Failure,
+    protocols::elections::ElectionFailure,
     rules::{
-        candidate::State,
+        candidate::CandidateState,
         controller::Controller,
         duration::age,
         forecast::{Doubt, Forecast},
@@ -56,13 +56,13 @@ pub fn ago(time: Option<Timestamp>, now: ServerTime) -> String {
 }
 
 /// The state of a candidate, as in the tables and in `-o json`.
-pub fn state(state: State) -> &'static str {
+pub fn state(state: CandidateState) -> &'static str {
     match state {
-        State::Acked => "acked",
-        State::Unpinged => "unpinged",
-        State::Pending => "pending",
-        State::Stale => "stale",
-        State::Expired => "expired",
+        CandidateState::Acked => "acked",
+        CandidateState::Unpinged => "unpinged",
+        CandidateState::Pending => "pending",
+        CandidateState::Stale => "stale",
+        CandidateState::Expired => "expired",
     }
 }
 
@@ -164,10 +164,10 @@ pub fn without_a_leader(lease: &Address, flags: &str) -> String {
 }
 
 /// A failure of a protocol, with its hint. `priority` is the one that was to be set.
-pub fn failure(failure: Failure, priority: Option<i32>, flags: &str) -> Error {
+pub fn failure(failure: ElectionFailure, priority: Option<i32>, flags: &str) -> Error {
     let message = failure.to_string();
     match failure {
-        Failure::Ended { candidate, namespace, .. } => {
+        ElectionFailure::Ended { candidate, namespace, .. } => {
             let value = priority.map_or("PRIORITY".to_owned(), |priority| priority.to_string());
             let hint = format!(
                 "a component that restarts comes back under a new name: 'kubectl lease candidates set-priority {} \
@@ -176,17 +176,19 @@ pub fn failure(failure: Failure, priority: Option<i32>, flags: &str) -> Error {
             );
             Error::NotFound { message, hint: Some(with_flags(&hint, flags)) }
         }
-        Failure::Silent { .. } => Error::NotFound {
+        ElectionFailure::Silent { .. } => Error::NotFound {
             message,
             hint: Some("a component that restarts comes back under a new name, without the priority".into()),
         },
-        Failure::Changed { .. } | Failure::Conflicts { .. } | Failure::Written { .. } => {
-            Error::LostRace { message }
+        ElectionFailure::Changed { .. }
+        | ElectionFailure::Conflicts { .. }
+        | ElectionFailure::Written { .. } => Error::LostRace { message },
+        ElectionFailure::NoLeader { lease } => Error::TimedOut { message: without_a_leader(&lease, flags) },
+        ElectionFailure::StillMoving { .. } | ElectionFailure::NotLeading { .. } => {
+            Error::TimedOut { message }
         }
-        Failure::NoLeader { lease } => Error::TimedOut { message: without_a_leader(&lease, flags) },
-        Failure::StillMoving { .. } | Failure::NotLeading { .. } => Error::TimedOut { message },
-        Failure::Interrupted | Failure::Unread => Error::Interrupted,
-        Failure::Other(error) => error.into(),
+        ElectionFailure::Interrupted | ElectionFailure::Unread => Error::Interrupted,
+        ElectionFailure::Other(error) => error.into(),
     }
 }
 
@@ -252,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_state_reads_the_same_in_tables_and_in_json() {
-        use State::{Acked, Expired, Pending, Stale, Unpinged};
+        use CandidateState::{Acked, Expired, Pending, Stale, Unpinged};
         for one in [Acked, Unpinged, Pending, Stale, Expired] {
             assert_eq!(serde_json::to_value(one).unwrap(), state(one));
         }
@@ -269,32 +271,32 @@ mod tests {
         let (candidate, lease) = (|| "cp-1_aa".to_owned(), Address::new("shop", "web"));
         for (problem, code, words) in [
             (
-                Failure::Ended { candidate: candidate(), namespace: "shop".into(), led: true },
+                ElectionFailure::Ended { candidate: candidate(), namespace: "shop".into(), led: true },
                 3,
                 "cp-1_aa has ended: it has stepped down, and does not acknowledge a ping",
             ),
             (
-                Failure::Changed { candidate: candidate(), priority: None },
+                ElectionFailure::Changed { candidate: candidate(), priority: None },
                 5,
                 "another client has changed the priority of cp-1_aa meanwhile, to none; it was left so",
             ),
             (
-                Failure::Conflicts { name: "web".into(), attempts: 5 },
+                ElectionFailure::Conflicts { name: "web".into(), attempts: 5 },
                 5,
                 "gave up after 5 write conflicts on web",
             ),
             (
-                Failure::StillMoving { lease: lease.clone(), after: Duration::from_secs(75) },
+                ElectionFailure::StillMoving { lease: lease.clone(), after: Duration::from_secs(75) },
                 124,
                 "leadership of shop/web is still moving after 1m 15s",
             ),
             (
-                Failure::NoLeader { lease },
+                ElectionFailure::NoLeader { lease },
                 124,
                 "shop/web has no leader; 'kubectl lease --context=b candidates repair web -n shop' gets its \
                  election going again",
             ),
-            (Failure::Interrupted, 130, "interrupted"),
+            (ElectionFailure::Interrupted, 130, "interrupted"),
         ] {
             let error = failure(problem, Some(9), "--context=b");
             assert_eq!((error.exit_code().code(), error.to_string().as_str()), (code, words));

@@ -3,7 +3,7 @@
 use kube_leases::{
     client::VOLUME_ATTACHMENTS,
     rules::{
-        fencing::{Change, Harm, NodeView, Unfit},
+        fencing::{Harm, NodeChange, NodeView, Unfit},
         node::Taint,
         storage::VolumeAttachment,
         time::ServerTime,
@@ -44,14 +44,14 @@ pub fn unfit(unfit: Unfit, view: &NodeView, now: ServerTime, flags: &str) -> (St
 }
 
 /// What has changed since a node was shown. Where it may not be fenced any more, [`unfit`] says why.
-pub fn change(change: &Change, view: &NodeView, now: ServerTime) -> String {
+pub fn change(change: &NodeChange, view: &NodeView, now: ServerTime) -> String {
     let node = &view.node.metadata.name;
     match change {
-        Change::Heard | Change::Unfit(_) => {
+        NodeChange::Heard | NodeChange::Unfit(_) => {
             format!("{node} sent a heartbeat meanwhile ({})", heard(view, now))
         }
-        Change::PodCame(pod) => format!("{pod} came to {node} meanwhile, and was not shown"),
-        Change::Taint => format!("the out-of-service taint of {node} changed meanwhile"),
+        NodeChange::PodCame(pod) => format!("{pod} came to {node} meanwhile, and was not shown"),
+        NodeChange::Taint => format!("the out-of-service taint of {node} changed meanwhile"),
     }
 }
 

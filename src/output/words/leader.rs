@@ -1,16 +1,16 @@
 //! Words for leader-election leases and their holders.
 
-use kube_leases::rules::leader::{Belongs, State};
+use kube_leases::rules::leader::{Belongs, LeaseState};
 
 /// How a lease stands, as in the tables and in `-o json`.
-pub fn state(state: State) -> &'static str {
+pub fn state(state: LeaseState) -> &'static str {
     match state {
-        State::Healthy => "healthy",
-        State::Late => "late",
-        State::Expired => "expired",
-        State::Released => "released",
-        State::Ghost => "ghost",
-        State::Unknown => "unknown",
+        LeaseState::Healthy => "healthy",
+        LeaseState::Late => "late",
+        LeaseState::Expired => "expired",
+        LeaseState::Released => "released",
+        LeaseState::Ghost => "ghost",
+        LeaseState::Unknown => "unknown",
     }
 }
 
@@ -29,7 +29,7 @@ mod tests {
 
     #[test]
     fn a_state_reads_the_same_in_tables_and_in_json() {
-        use State::{Expired, Ghost, Healthy, Late, Released, Unknown};
+        use LeaseState::{Expired, Ghost, Healthy, Late, Released, Unknown};
         for one in [Healthy, Late, Expired, Released, Ghost, Unknown] {
             assert_eq!(serde_json::to_value(one).unwrap(), state(one));
         }

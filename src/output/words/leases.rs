@@ -11,33 +11,33 @@ use kube_leases::{
         duration::age,
         holder::{NoHolder, RESERVED_PREFIX, Who},
         lease::Lease,
-        maintenance::{self, Standing},
-        taking::Obstacle,
+        maintenance::{self, MaintenanceStanding},
+        taking::ClaimObstacle,
         time::ServerTime,
     },
 };
 
 /// The holder of a lease, since when, until when and why.
-pub fn holding(standing: &Standing, lease: Option<&Lease>, now: ServerTime) -> String {
+pub fn holding(standing: &MaintenanceStanding, lease: Option<&Lease>, now: ServerTime) -> String {
     let since = lease.and_then(|lease| lease.spec.acquire_time.as_ref()).map(|time| time.0);
     let since =
         since.map_or_else(String::new, |time| format!(" since {time:.0} ({} ago)", age(now.since(time))));
     let reason =
         lease.and_then(Lease::reason).map_or_else(String::new, |reason| format!(": {}", line(reason)));
     match standing {
-        Standing::Free => "free".to_owned(),
-        Standing::Ours { .. } => format!("held by you{since}{reason}"),
-        Standing::Held { holder, until } => {
+        MaintenanceStanding::Free => "free".to_owned(),
+        MaintenanceStanding::Ours { .. } => format!("held by you{since}{reason}"),
+        MaintenanceStanding::Held { holder, until } => {
             let (holder, left) = (line(holder), left(*until, now));
             format!("held by '{holder}'{since} until {until:.0} ({left} left){reason}")
         }
-        Standing::Admin { holder } => {
+        MaintenanceStanding::Admin { holder } => {
             format!("held by administrator '{}'{since} until released{reason}", line(holder))
         }
-        Standing::Expired { holder, since } => {
+        MaintenanceStanding::Expired { holder, since } => {
             format!("no longer held by '{}', expired {} ago", line(holder), age(now.since(*since)))
         }
-        Standing::Malformed { holder, lacks } => {
+        MaintenanceStanding::Malformed { holder, lacks } => {
             format!("malformed: it has the holder '{}' but no {lacks} to judge it by", line(holder))
         }
     }
@@ -60,80 +60,84 @@ pub fn left(until: Timestamp, now: ServerTime) -> String {
 }
 
 /// What is in the way of taking a lease.
-pub fn in_the_way(obstacle: &Obstacle, lease: Option<&Lease>, now: ServerTime) -> String {
+pub fn in_the_way(obstacle: &ClaimObstacle, lease: Option<&Lease>, now: ServerTime) -> String {
     match obstacle {
-        Obstacle::Standing(standing) => holding(standing, lease, now),
-        Obstacle::Terminating { finalizers } if finalizers.is_empty() => "being deleted".to_owned(),
-        Obstacle::Terminating { finalizers } => {
+        ClaimObstacle::Standing(standing) => holding(standing, lease, now),
+        ClaimObstacle::Terminating { finalizers } if finalizers.is_empty() => "being deleted".to_owned(),
+        ClaimObstacle::Terminating { finalizers } => {
             format!("being deleted: its lease only waits for its finalizers ({})", finalizers.join(", "))
         }
-        Obstacle::OtherReason { reason, since } => {
+        ClaimObstacle::OtherReason { reason, since } => {
             let since = since.map_or_else(String::new, |time| format!(" since {time:.0}"));
             match reason {
                 Some(reason) => format!("held by you{since} for another reason: {}", line(reason)),
                 None => format!("held by you{since} without a reason"),
             }
         }
-        Obstacle::Medik8s { holder } => {
+        ClaimObstacle::Medik8s { holder } => {
             format!("held by medik8s ('{}', in {})", line(holder), maintenance::MEDIK8S_NAMESPACE)
         }
     }
 }
 
 /// What is waited for, in words that do not change by the mere passing of time.
-pub fn waited_for(obstacle: &Obstacle, lease: Option<&Lease>) -> String {
+pub fn waited_for(obstacle: &ClaimObstacle, lease: Option<&Lease>) -> String {
     let reason =
         lease.and_then(Lease::reason).map_or_else(String::new, |reason| format!(" ({})", line(reason)));
     match obstacle {
-        Obstacle::Standing(_) | Obstacle::OtherReason { .. } => {
+        ClaimObstacle::Standing(_) | ClaimObstacle::OtherReason { .. } => {
             format!("held by '{}'{reason}", line(lease.map(Lease::holder).unwrap_or_default()))
         }
-        Obstacle::Terminating { .. } => "its lease is being deleted".to_owned(),
-        Obstacle::Medik8s { holder } => format!("held by medik8s ('{}')", line(holder)),
+        ClaimObstacle::Terminating { .. } => "its lease is being deleted".to_owned(),
+        ClaimObstacle::Medik8s { holder } => format!("held by medik8s ('{}')", line(holder)),
     }
 }
 
 /// The error for a lease that cannot be taken now.
-pub fn blocked(what: &str, obstacle: &Obstacle, lease: Option<&Lease>, now: ServerTime) -> Error {
+pub fn blocked(what: &str, obstacle: &ClaimObstacle, lease: Option<&Lease>, now: ServerTime) -> Error {
     let message = format!("{what} is {}", in_the_way(obstacle, lease, now));
     let hint = |text: &str| Some(text.to_owned());
     match obstacle {
-        Obstacle::Standing(Standing::Malformed { .. }) => Error::Refused {
+        ClaimObstacle::Standing(MaintenanceStanding::Malformed { .. }) => Error::Refused {
             message,
             hint: hint("find out what that holder is; --take-malformed takes it all the same"),
         },
         // Only to renew it is that an obstacle.
-        Obstacle::Standing(Standing::Free) => Error::NotFound {
+        ClaimObstacle::Standing(MaintenanceStanding::Free) => Error::NotFound {
             message: format!("there is nothing to renew: {message}"),
             hint: Some(format!("'kubectl lease maint acquire {what}' takes it")),
         },
         // That of a process, which may have been killed.
-        Obstacle::Standing(Standing::Admin { holder }) if holder.contains('#') => Error::Held {
-            message,
-            hint: Some(format!(
-                "--wait waits until that command has ended; if it was killed, 'kubectl lease maint release {what} \
+        ClaimObstacle::Standing(MaintenanceStanding::Admin { holder }) if holder.contains('#') => {
+            Error::Held {
+                message,
+                hint: Some(format!(
+                    "--wait waits until that command has ended; if it was killed, 'kubectl lease maint release {what} \
                  --admin --force' releases it"
-            )),
-        },
-        Obstacle::Standing(Standing::Admin { .. }) => Error::Held {
+                )),
+            }
+        }
+        ClaimObstacle::Standing(MaintenanceStanding::Admin { .. }) => Error::Held {
             message,
             hint: hint("it is held until that administrator releases it; --wait waits for that"),
         },
-        Obstacle::Standing(Standing::Ours { .. }) => Error::Held {
+        ClaimObstacle::Standing(MaintenanceStanding::Ours { .. }) => Error::Held {
             message,
             hint: hint(
                 "another process may hold it under the same name: release it first, or use another --holder",
             ),
         },
-        Obstacle::Standing(_) => Error::Held { message, hint: hint("--wait takes it as soon as it is free") },
-        Obstacle::Terminating { .. } => {
+        ClaimObstacle::Standing(_) => {
+            Error::Held { message, hint: hint("--wait takes it as soon as it is free") }
+        }
+        ClaimObstacle::Terminating { .. } => {
             Error::Held { message, hint: hint("--wait takes a new one as soon as that is gone") }
         }
-        Obstacle::OtherReason { .. } => Error::Refused {
+        ClaimObstacle::OtherReason { .. } => Error::Refused {
             message,
             hint: hint("if that was you, --yes replaces the reason; a colleague uses another --holder"),
         },
-        Obstacle::Medik8s { .. } => Error::Held {
+        ClaimObstacle::Medik8s { .. } => Error::Held {
             message,
             hint: hint(
                 "--wait takes the node when medik8s has finished; --ignore-medik8s takes it all the same",
@@ -242,18 +246,18 @@ mod tests {
         };
         let lease = lease("x\nerror: y");
         let standings = [
-            Standing::Held { holder: hostile(), until: now.0 },
-            Standing::Admin { holder: hostile() },
-            Standing::Expired { holder: hostile(), since: now.0 },
+            MaintenanceStanding::Held { holder: hostile(), until: now.0 },
+            MaintenanceStanding::Admin { holder: hostile() },
+            MaintenanceStanding::Expired { holder: hostile(), since: now.0 },
         ];
         for standing in standings {
             assert!(!holding(&standing, Some(&lease), now).contains('\n'), "{standing:?}");
-            let obstacle = Obstacle::Standing(standing);
+            let obstacle = ClaimObstacle::Standing(standing);
             assert!(!waited_for(&obstacle, Some(&lease)).contains('\n'), "{obstacle:?}");
         }
         for obstacle in [
-            Obstacle::OtherReason { reason: Some(hostile()), since: None },
-            Obstacle::Medik8s { holder: hostile() },
+            ClaimObstacle::OtherReason { reason: Some(hostile()), since: None },
+            ClaimObstacle::Medik8s { holder: hostile() },
         ] {
             assert!(!in_the_way(&obstacle, Some(&lease), now).contains('\n'), "{obstacle:?}");
             assert!(!waited_for(&obstacle, Some(&lease)).contains('\n'), "{obstacle:?}");

@@ -3,27 +3,27 @@
 use std::time::Duration;
 
 use super::{
-    Failure, Intent, Progress, Step, address_of,
+    ElectionFailure, ElectionProgress, ElectionStep, Intent, address_of,
     handover::{self, follow_all},
     keep, not_interrupted, note,
     priority::write,
+    report,
     rescue::rescue_all,
     settle::settle,
-    told,
 };
 use crate::{
     client::{Cluster, Resource, single::Writing},
     interrupts::Interrupts,
     rules::{
         candidate::Candidate,
-        plan::{Change, Plan},
+        plan::{CandidateChange, Plan},
         priority::{self, How},
     },
 };
 
 /// How priorities are to be cleared.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct ClearRequest {
     /// Whether handovers are not waited for, which can leave a lease without a leader.
     pub force: bool,
     /// Wait this long for the handovers that follow.
@@ -46,10 +46,10 @@ pub async fn clear(
     resource: Resource,
     candidates: &[&Candidate],
     mut plans: Vec<Plan>,
-    request: &Request,
-    progress: &mut dyn Progress,
+    request: &ClearRequest,
+    progress: &mut dyn ElectionProgress,
     interrupts: &Interrupts,
-) -> Result<(), Failure> {
+) -> Result<(), ElectionFailure> {
     let with_care = !request.writing.dry_run && !request.force;
     if with_care {
         plans = settle_all(cluster, plans, &change(candidates), progress).await?;
@@ -60,14 +60,14 @@ pub async fn clear(
     for candidate in candidates {
         match write(cluster, resource, candidate, None, &request.writing).await {
             Ok(()) => {
-                if let Err(error) = told(progress, Step::Cleared(candidate)) {
+                if let Err(error) = report(progress, ElectionStep::Cleared(candidate)) {
                     keep(&mut failure, error);
                 }
             }
             Err(error) => {
                 let earlier = failure.replace(error);
-                if let Some(earlier) = earlier.filter(|earlier| !matches!(earlier, Failure::Unread)) {
-                    note(progress, Step::Failed(earlier));
+                if let Some(earlier) = earlier.filter(|earlier| !matches!(earlier, ElectionFailure::Unread)) {
+                    note(progress, ElectionStep::Failed(earlier));
                 }
             }
         }
@@ -84,7 +84,7 @@ pub async fn clear(
     let Some(wait) = request.wait.filter(|_| !request.writing.dry_run) else { return Ok(()) };
     tokio::select! {
         followed = follow_all(cluster, &plans, wait, progress) => followed,
-        _ = interrupts.next() => Err(Failure::Interrupted),
+        _ = interrupts.next() => Err(ElectionFailure::Interrupted),
     }
 }
 
@@ -93,14 +93,14 @@ pub async fn clear(
 async fn settle_all(
     cluster: &Cluster,
     plans: Vec<Plan>,
-    change: Change<'_>,
-    progress: &mut dyn Progress,
-) -> Result<Vec<Plan>, Failure> {
+    change: CandidateChange<'_>,
+    progress: &mut dyn ElectionProgress,
+) -> Result<Vec<Plan>, ElectionFailure> {
     let mut settled = Vec::new();
     for plan in plans {
         let at = address_of(&plan);
         let waited = settle(cluster, &at, change, true, handover::USUAL, |plan| {
-            note(progress, Step::Waiting { plan, to: Intent::Clear });
+            note(progress, ElectionStep::Waiting { plan, to: Intent::Clear });
         });
         if !waited.await?.waited {
             settled.push(plan);
@@ -109,7 +109,7 @@ async fn settle_all(
         let Some(found) = cluster.elections(Some(&at.namespace)).await? else { continue };
         if let Some(election) = found.of(&at) {
             let now = Plan::new(&election, change, cluster.server_time());
-            note(progress, Step::Settled(&now));
+            note(progress, ElectionStep::Settled(&now));
             settled.push(now);
         }
     }

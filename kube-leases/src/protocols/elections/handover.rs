@@ -5,7 +5,9 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use tokio::time::{Instant, timeout};
 
-use super::{Failure, Progress, Step, address_of, note, told};
+use super::{
+    super::CONFLICT_ATTEMPTS, ElectionFailure, ElectionProgress, ElectionStep, address_of, note, report,
+};
 use crate::{
     client::{
         Cluster, LEASES, Object, Resource,
@@ -28,8 +30,6 @@ pub const USUAL: Duration = Duration::from_secs(60);
 const QUIET: Duration = Duration::from_secs(15);
 /// A candidate that renewed so recently need not be pinged.
 pub const FRESH: jiff::SignedDuration = jiff::SignedDuration::from_secs(2);
-/// How often a ping is written again after a conflict.
-const ATTEMPTS: u32 = 5;
 
 /// A candidate that is alive.
 pub struct Acknowledgement {
@@ -53,7 +53,7 @@ pub async fn acknowledges(
     resource: Resource,
     candidate: &Candidate,
     trusted: jiff::SignedDuration,
-) -> Result<Option<Acknowledgement>, Failure> {
+) -> Result<Option<Acknowledgement>, ElectionFailure> {
     let fresh = |it: &Candidate, now: ServerTime| {
         !it.owes_acknowledgement() && it.spec.renew_time.is_some_and(|renewed| now.since(renewed) < trusted)
     };
@@ -67,12 +67,15 @@ pub async fn acknowledges(
         match cluster.ping(resource, &pinged, &Writing::default()).await {
             Ok(written) => break written.value.spec.ping_time,
             Err(error) if error.is_not_found() => return Err(vanished(candidate).into()),
-            Err(error) if error.is_conflict() && attempt < ATTEMPTS => {
+            Err(error) if error.is_conflict() && attempt < CONFLICT_ATTEMPTS => {
                 attempt += 1;
                 pinged = read_again(cluster, resource, candidate).await?;
             }
             Err(error) if error.is_conflict() => {
-                return Err(Failure::Conflicts { name: candidate.name().to_owned(), attempts: ATTEMPTS });
+                return Err(ElectionFailure::Conflicts {
+                    name: candidate.name().to_owned(),
+                    attempts: CONFLICT_ATTEMPTS,
+                });
             }
             Err(error) => return Err(error.into()),
         }
@@ -96,7 +99,7 @@ pub async fn acknowledgements_of(
     cluster: &Cluster,
     resource: Resource,
     candidates: &[&Candidate],
-) -> Result<Vec<Option<Acknowledgement>>, Failure> {
+) -> Result<Vec<Option<Acknowledgement>>, ElectionFailure> {
     try_join_all(candidates.iter().map(|candidate| acknowledges(cluster, resource, candidate, FRESH))).await
 }
 
@@ -113,7 +116,7 @@ pub async fn read_again(
 
 /// How far a handover to a candidate has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum HandoverStage {
     /// Another leads, and has not been asked to step down.
     Waiting {
         /// The holder of the lease.
@@ -136,7 +139,7 @@ pub enum Stage {
     Leads,
 }
 
-impl Stage {
+impl HandoverStage {
     /// `renewed` is the first renewal seen under the name of one of these candidates: the controller's.
     fn of(
         lease: Option<&Lease>,
@@ -182,8 +185,8 @@ pub async fn follow_all(
     cluster: &Cluster,
     plans: impl IntoIterator<Item = &Plan>,
     within: Duration,
-    progress: &mut dyn Progress,
-) -> Result<(), Failure> {
+    progress: &mut dyn ElectionProgress,
+) -> Result<(), ElectionFailure> {
     let began = Instant::now();
     for plan in plans {
         follow(cluster, plan, within.saturating_sub(began.elapsed()), progress).await?;
@@ -196,30 +199,30 @@ pub async fn follow(
     cluster: &Cluster,
     plan: &Plan,
     within: Duration,
-    progress: &mut dyn Progress,
-) -> Result<(), Failure> {
+    progress: &mut dyn ElectionProgress,
+) -> Result<(), ElectionFailure> {
     let to = match &plan.forecast {
         Forecast::Stays => {
-            note(progress, Step::Followed { plan, outcome: &Followed::Stays });
+            note(progress, ElectionStep::Followed { plan, outcome: &Followed::Stays });
             return Ok(());
         }
         Forecast::Open(Doubt::Tie | Doubt::JustEnded, _) => {
-            note(progress, Step::Followed { plan, outcome: &Followed::Open });
+            note(progress, ElectionStep::Followed { plan, outcome: &Followed::Open });
             return Ok(());
         }
         Forecast::Moves(to) | Forecast::Elects(to) | Forecast::Open(_, to) if !to.is_empty() => to,
         _ => {
-            note(progress, Step::Followed { plan, outcome: &Followed::NoneElected });
+            note(progress, ElectionStep::Followed { plan, outcome: &Followed::NoneElected });
             return Ok(());
         }
     };
     let (at, began) = (address_of(plan), cluster.server_time());
     let leads = until_leads(cluster, &at, to, within, |stage| {
         let elapsed = cluster.server_time().since(began.0);
-        note(progress, Step::Handover { plan, to, stage, elapsed });
+        note(progress, ElectionStep::Handover { plan, to, stage, elapsed });
     });
     let outcome = Followed::Leads(leads.await?);
-    told(progress, Step::Followed { plan, outcome: &outcome })
+    report(progress, ElectionStep::Followed { plan, outcome: &outcome })
 }
 
 /// Waits until one of these candidates leads and renews, and reports each stage: which one it is.
@@ -228,15 +231,15 @@ pub async fn until_leads(
     lease: &Address,
     candidates: &[String],
     within: Duration,
-    mut report: impl FnMut(&Stage),
-) -> Result<String, Failure> {
+    mut report: impl FnMut(&HandoverStage),
+) -> Result<String, ElectionFailure> {
     let mut renewed = None;
     let mut last = None;
     let leads = until(cluster, LEASES, lease, QUIET, |lease: Option<&Object<Lease>>| {
         let lease = lease.map(|lease| &*lease.value);
-        let stage = Stage::of(lease, candidates, &mut renewed, cluster.server_time());
+        let stage = HandoverStage::of(lease, candidates, &mut renewed, cluster.server_time());
         report(&stage);
-        let leads = stage == Stage::Leads;
+        let leads = stage == HandoverStage::Leads;
         last = Some(stage);
         lease.filter(|_| leads).map(|lease| lease.holder().to_owned())
     });
@@ -245,7 +248,7 @@ pub async fn until_leads(
     }
     let rounded = within.saturating_add(Duration::from_millis(500)).as_secs();
     let after = Duration::from_secs(rounded);
-    Err(Failure::NotLeading { candidates: candidates.to_vec(), after, last })
+    Err(ElectionFailure::NotLeading { candidates: candidates.to_vec(), after, last })
 }
 
 #[cfg(test)]
@@ -270,24 +273,28 @@ mod tests {
         let leader = || "a".to_owned();
         let mut renewed = None;
         for (now, lease, stage) in [
-            (1, Some(lease("a", 0, 15, None)), Stage::Waiting { leader: leader() }),
-            (1, Some(lease("a", 0, 15, Some(""))), Stage::Waiting { leader: leader() }),
+            (1, Some(lease("a", 0, 15, None)), HandoverStage::Waiting { leader: leader() }),
+            (1, Some(lease("a", 0, 15, Some(""))), HandoverStage::Waiting { leader: leader() }),
             (
                 5,
                 Some(lease("a", 0, 15, Some("b"))),
-                Stage::SteppingDown { leader: leader(), to: "b".into(), left: SignedDuration::from_secs(10) },
+                HandoverStage::SteppingDown {
+                    leader: leader(),
+                    to: "b".into(),
+                    left: SignedDuration::from_secs(10),
+                },
             ),
-            (16, Some(lease("a", 0, 15, Some("b"))), Stage::Electing),
-            (17, Some(lease("b", 17, 5, None)), Stage::Elected),
-            (18, Some(lease("b", 17, 5, None)), Stage::Elected),
-            (19, Some(lease("c", 19, 5, None)), Stage::Waiting { leader: "c".into() }),
-            (20, Some(lease("", 19, 5, None)), Stage::Electing),
-            (20, None, Stage::Electing),
-            (21, Some(lease("b", 21, 5, None)), Stage::Elected),
-            (22, Some(lease("b", 22, 15, None)), Stage::Leads),
+            (16, Some(lease("a", 0, 15, Some("b"))), HandoverStage::Electing),
+            (17, Some(lease("b", 17, 5, None)), HandoverStage::Elected),
+            (18, Some(lease("b", 17, 5, None)), HandoverStage::Elected),
+            (19, Some(lease("c", 19, 5, None)), HandoverStage::Waiting { leader: "c".into() }),
+            (20, Some(lease("", 19, 5, None)), HandoverStage::Electing),
+            (20, None, HandoverStage::Electing),
+            (21, Some(lease("b", 21, 5, None)), HandoverStage::Elected),
+            (22, Some(lease("b", 22, 15, None)), HandoverStage::Leads),
         ] {
             assert_eq!(
-                Stage::of(lease.as_ref(), &["b".to_owned()], &mut renewed, ServerTime(at(now))),
+                HandoverStage::of(lease.as_ref(), &["b".to_owned()], &mut renewed, ServerTime(at(now))),
                 stage,
                 "at {now}"
             );

@@ -12,9 +12,9 @@ use crate::{
     client::{Cluster, Object, candidates::leases_query, watch::until_all},
     error::Result,
     rules::{
-        candidate::{Candidate, State},
+        candidate::{Candidate, CandidateState},
         leader,
-        leading::{Standing, Wait, is_named},
+        leading::{LeaderStanding, LeaderWait, is_named},
         lease::Lease,
     },
 };
@@ -39,13 +39,13 @@ pub struct Wanted<'w> {
 
 /// What is reported on the way.
 #[derive(Debug)]
-pub enum Look<'l> {
+pub enum LeadershipStep<'l> {
     /// There is no such candidate, but candidates of these hosts.
     NoCandidate(&'l BTreeSet<String>),
     /// How the lease stands, in this namespace where it is there, so long after the beginning.
     Standing {
         /// How the lease stands.
-        standing: &'l Standing,
+        standing: &'l LeaderStanding,
         /// Its namespace; `None` where there is no such lease.
         namespace: Option<&'l str>,
         /// The time since the wait began.
@@ -55,7 +55,7 @@ pub enum Look<'l> {
 
 /// What came of it.
 #[derive(Debug)]
-pub enum Waited {
+pub enum LeadershipOutcome {
     /// The process has led for as long as was wanted.
     Leads {
         /// The holder of the lease.
@@ -73,7 +73,7 @@ pub enum Waited {
 #[derive(Debug)]
 pub struct TimedOut {
     /// How the lease stood at the last look, and its namespace; `None` where it could not be watched.
-    pub last: Option<(Standing, Option<String>)>,
+    pub last: Option<(LeaderStanding, Option<String>)>,
     /// Whether the namespace is there, as far as that can be seen.
     pub has_namespace: bool,
     /// Where the lease has candidates, and none of them is the process that is waited for: their hosts.
@@ -86,11 +86,11 @@ pub struct TimedOut {
 pub async fn until_leads(
     cluster: &Cluster,
     wanted: &Wanted<'_>,
-    mut report: impl FnMut(Look<'_>),
-) -> Result<Waited> {
+    mut report: impl FnMut(LeadershipStep<'_>),
+) -> Result<LeadershipOutcome> {
     let began = Instant::now();
     if let Some(hosts) = only_others(wanted.leader, &candidates(cluster, wanted).await) {
-        report(Look::NoCandidate(&hosts));
+        report(LeadershipStep::NoCandidate(&hosts));
     }
     let mut last = None;
     let left = wanted.within.saturating_sub(began.elapsed());
@@ -100,7 +100,7 @@ pub async fn until_leads(
     // A little more time, to tell what is wrong.
     let looks = async { (has_namespace(cluster, wanted).await, candidates(cluster, wanted).await) };
     let (has_namespace, candidates) = timeout(QUIET, looks).await.unwrap_or((true, Vec::new()));
-    Ok(Waited::TimedOut(TimedOut {
+    Ok(LeadershipOutcome::TimedOut(TimedOut {
         last,
         has_namespace,
         only: only_others(wanted.leader, &candidates),
@@ -112,14 +112,14 @@ pub async fn until_leads(
 async fn follow(
     cluster: &Cluster,
     wanted: &Wanted<'_>,
-    report: &mut impl FnMut(Look<'_>),
-    last: &mut Option<(Standing, Option<String>)>,
-) -> Result<Waited> {
+    report: &mut impl FnMut(LeadershipStep<'_>),
+    last: &mut Option<(LeaderStanding, Option<String>)>,
+) -> Result<LeadershipOutcome> {
     let mut query = leases_query(wanted.namespace);
     let named = format!("metadata.name={}", wanted.lease);
     query.fields = Some(query.fields.map_or(named.clone(), |fields| format!("{fields},{named}")));
     let stable = SignedDuration::try_from(wanted.stable).unwrap_or(SignedDuration::MAX);
-    let mut wait = Wait::new(wanted.leader, stable);
+    let mut wait = LeaderWait::new(wanted.leader, stable);
     let began = cluster.server_time();
     let key = |lease: &Lease| lease.metadata.namespace.clone();
     let judge = |leases: &BTreeMap<String, Object<Lease>>| {
@@ -127,18 +127,18 @@ async fn follow(
         let (lease, another) = (leases.next(), leases.next());
         if let (Some(one), Some(another)) = (lease, another) {
             let namespaces = [one, another].map(|lease| lease.value.metadata.namespace.clone());
-            return Some(Waited::Several(namespaces.to_vec()));
+            return Some(LeadershipOutcome::Several(namespaces.to_vec()));
         }
         let now = cluster.server_time();
         let standing = wait.observe(lease.map(|lease| &*lease.value), now);
         let namespace = lease.map(|lease| lease.value.metadata.namespace.clone());
         let leads = match &standing {
-            Standing::Leads { leader } => {
-                Some(Waited::Leads { leader: leader.clone(), namespace: namespace.clone() })
+            LeaderStanding::Leads { leader } => {
+                Some(LeadershipOutcome::Leads { leader: leader.clone(), namespace: namespace.clone() })
             }
             standing => {
                 let elapsed = now.since(began.0);
-                report(Look::Standing { standing, namespace: namespace.as_deref(), elapsed });
+                report(LeadershipStep::Standing { standing, namespace: namespace.as_deref(), elapsed });
                 None
             }
         };
@@ -171,6 +171,6 @@ fn only_others(leader: &str, candidates: &[Candidate]) -> Option<BTreeSet<String
 fn is_silent(cluster: &Cluster, leader: &str, candidates: &[Candidate]) -> bool {
     let now = cluster.server_time();
     let mut its_own = candidates.iter().filter(|candidate| is_named(candidate.name(), leader));
-    let lives = |it: &Candidate| !matches!(it.state(now), State::Stale | State::Expired);
+    let lives = |it: &Candidate| !matches!(it.state(now), CandidateState::Stale | CandidateState::Expired);
     !candidates.is_empty() && !its_own.any(lives)
 }

@@ -3,7 +3,7 @@
 //! leader.
 //!
 //! Each write carries the resource version of what was read, and is decided again on a conflict. What happens on
-//! the way is reported through [`Progress`]; interrupts come from where the caller says: see [`Interrupts`].
+//! the way is reported through [`ElectionProgress`]; interrupts come from where the caller says: see [`Interrupts`].
 
 pub mod clear;
 pub mod handover;
@@ -20,8 +20,8 @@ use std::{ops::ControlFlow, time::Duration};
 use jiff::SignedDuration;
 
 use self::{
-    handover::{Followed, Stage},
-    priority::Target,
+    handover::{Followed, HandoverStage},
+    priority::PriorityTarget,
 };
 use crate::{
     client::single::Address,
@@ -32,7 +32,7 @@ use crate::{
 
 /// What happens on the way.
 #[derive(Debug)]
-pub enum Step<'s> {
+pub enum ElectionStep<'s> {
     /// A handover is under way, and what is to be written waits until it is over. Reported each second.
     Waiting {
         /// What would follow from the write now.
@@ -50,16 +50,16 @@ pub enum Step<'s> {
         led: bool,
     },
     /// The candidate has its priority.
-    Set(&'s Target),
+    Set(&'s PriorityTarget),
     /// It is not known whether the write of the priority was done.
-    Unclear(&'s Target),
+    Unclear(&'s PriorityTarget),
     /// The leader was asked to step down before it had the priority, which is cleared until that is over.
     ClearedForNow(&'s Candidate),
     /// Whether the leader was asked to step down just before is not known; `is_set` tells whether the priority is
     /// set now.
     Unwatched {
         /// The candidate, and its priority.
-        target: &'s Target,
+        target: &'s PriorityTarget,
         /// Whether the priority is set.
         is_set: bool,
     },
@@ -78,7 +78,7 @@ pub enum Step<'s> {
         /// The candidates of which one is to lead.
         to: &'s [String],
         /// How far it has come.
-        stage: &'s Stage,
+        stage: &'s HandoverStage,
         /// The time since the wait began.
         elapsed: SignedDuration,
     },
@@ -108,13 +108,13 @@ pub enum Step<'s> {
         why: Gone,
     },
     /// The priority cannot be cleared yet; it is tried again until an interrupt. Reported each minute.
-    NotClearedYet(&'s Failure),
+    NotClearedYet(&'s ElectionFailure),
     /// The priority is cleared.
     Cleared(&'s Candidate),
     /// The priority stays although its time is over, or it was meant to be cleared.
-    NotCleared(&'s Target),
+    NotCleared(&'s PriorityTarget),
     /// Something failed, and the rest went on.
-    Failed(Failure),
+    Failed(ElectionFailure),
 }
 
 /// What is waited with until a handover is over.
@@ -138,15 +138,15 @@ pub enum Gone {
 }
 
 /// Hears what happens on the way.
-pub trait Progress: Send {
+pub trait ElectionProgress: Send {
     /// [`ControlFlow::Break`] where there is no use in going on, since what was done cannot be told: priorities
     /// that are set for a time are then cleared, and what was begun for several candidates is completed.
-    fn report(&mut self, step: Step<'_>) -> ControlFlow<()>;
+    fn report(&mut self, step: ElectionStep<'_>) -> ControlFlow<()>;
 }
 
 /// Why it was not done, or not to the end.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
+pub enum ElectionFailure {
     /// The candidate does not acknowledge a ping: no priority was set.
     #[error("{candidate} has ended: it {}does not acknowledge a ping", if *led { "has stepped down, and " } else { "" })]
     Ended {
@@ -204,7 +204,7 @@ pub enum Failure {
         /// How long it was waited for.
         after: Duration,
         /// How far the handover had come at the last look, if there was one.
-        last: Option<Stage>,
+        last: Option<HandoverStage>,
     },
     /// The candidate stopped acknowledging pings while it had a priority for a time.
     #[error("{candidate} does not acknowledge pings any more: its component has ended or restarted")]
@@ -215,7 +215,7 @@ pub enum Failure {
     /// An interrupt came.
     #[error("interrupted")]
     Interrupted,
-    /// What was done could not be told: see [`Progress::report`].
+    /// What was done could not be told: see [`ElectionProgress::report`].
     #[error("the report of what was done was not taken")]
     Unread,
     /// A request failed, or was refused.
@@ -223,18 +223,18 @@ pub enum Failure {
     Other(#[from] Error),
 }
 
-fn still(last: Option<&Stage>) -> String {
+fn still(last: Option<&HandoverStage>) -> String {
     match last {
-        Some(Stage::Waiting { leader } | Stage::SteppingDown { leader, .. }) => {
+        Some(HandoverStage::Waiting { leader } | HandoverStage::SteppingDown { leader, .. }) => {
             format!(": {leader} still does")
         }
-        Some(Stage::Electing) => ": there is no leader".to_owned(),
-        Some(Stage::Elected) => ": it was elected, but does not renew".to_owned(),
+        Some(HandoverStage::Electing) => ": there is no leader".to_owned(),
+        Some(HandoverStage::Elected) => ": it was elected, but does not renew".to_owned(),
         _ => String::new(),
     }
 }
 
-impl Failure {
+impl ElectionFailure {
     fn is_unclear(&self) -> bool {
         matches!(self, Self::Other(error) if error.is_unclear())
     }
@@ -261,26 +261,26 @@ impl Failure {
 }
 
 /// Keeps the first failure to end with; a real one goes before a report that was not taken.
-fn keep(first: &mut Option<Failure>, failure: Failure) {
-    let is_unread = |failure: &Failure| matches!(failure, Failure::Unread);
+fn keep(first: &mut Option<ElectionFailure>, failure: ElectionFailure) {
+    let is_unread = |failure: &ElectionFailure| matches!(failure, ElectionFailure::Unread);
     if first.as_ref().is_none_or(|first| is_unread(first) && !is_unread(&failure)) {
         *first = Some(failure);
     }
 }
 
-/// Reports what was done, where it is of use only if it is told.
-fn told(progress: &mut dyn Progress, step: Step<'_>) -> Result<(), Failure> {
-    if progress.report(step).is_break() { Err(Failure::Unread) } else { Ok(()) }
+/// Reports what was done, where it is of use only if the report is taken.
+fn report(progress: &mut dyn ElectionProgress, step: ElectionStep<'_>) -> Result<(), ElectionFailure> {
+    if progress.report(step).is_break() { Err(ElectionFailure::Unread) } else { Ok(()) }
 }
 
 /// Reports what is only good to know.
-fn note(progress: &mut dyn Progress, step: Step<'_>) {
+fn note(progress: &mut dyn ElectionProgress, step: ElectionStep<'_>) {
     let _ = progress.report(step);
 }
 
 /// Before something that is not to be begun after an interrupt.
-async fn not_interrupted(interrupts: &Interrupts) -> Result<(), Failure> {
-    interrupts.none_so_far().await.map_err(|_| Failure::Interrupted)
+async fn not_interrupted(interrupts: &Interrupts) -> Result<(), ElectionFailure> {
+    interrupts.none_so_far().await.map_err(|_| ElectionFailure::Interrupted)
 }
 
 /// Where the lease of a plan is.
@@ -300,12 +300,12 @@ mod tests {
 
     #[test]
     fn a_real_failure_goes_before_a_report_that_was_not_taken() {
-        let silent = || Failure::Silent { candidate: "a".into() };
+        let silent = || ElectionFailure::Silent { candidate: "a".into() };
         for (failures, first) in [
-            (vec![Failure::Unread, silent()], "a does not acknowledge"),
-            (vec![silent(), Failure::Unread], "a does not acknowledge"),
-            (vec![silent(), Failure::Interrupted], "a does not acknowledge"),
-            (vec![Failure::Unread, Failure::Unread], "the report"),
+            (vec![ElectionFailure::Unread, silent()], "a does not acknowledge"),
+            (vec![silent(), ElectionFailure::Unread], "a does not acknowledge"),
+            (vec![silent(), ElectionFailure::Interrupted], "a does not acknowledge"),
+            (vec![ElectionFailure::Unread, ElectionFailure::Unread], "the report"),
         ] {
             let mut kept = None;
             for failure in failures {

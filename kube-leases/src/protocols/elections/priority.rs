@@ -9,12 +9,13 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::{Instant, sleep};
 
 use super::{
-    Failure, Intent, Progress, Step, address_of,
+    super::CONFLICT_ATTEMPTS,
+    ElectionFailure, ElectionProgress, ElectionStep, Intent, address_of,
     handover::{self, Acknowledgement, follow_all},
-    not_interrupted, note,
+    not_interrupted, note, report,
     rescue::{DECIDED_WITHIN, rescue},
     settle::{is_stranded, settle},
-    timed, told,
+    timed,
 };
 use crate::{
     client::{
@@ -25,7 +26,7 @@ use crate::{
     interrupts::Interrupts,
     rules::{
         candidate::Candidate,
-        election::Election,
+        election::CoordinatedElection,
         forecast::{ELECTED_FOR, Forecast, after_clearing},
         plan::Plan,
         priority::{self, How, Priority},
@@ -33,12 +34,9 @@ use crate::{
     },
 };
 
-/// How often a write is decided again after a conflict.
-const ATTEMPTS: u32 = 10;
-
 /// A candidate that is to have a priority.
 #[derive(Debug)]
-pub struct Target {
+pub struct PriorityTarget {
     /// As it is after its ping.
     pub candidate: Candidate,
     /// That ping.
@@ -53,7 +51,7 @@ pub struct Target {
 
 /// How priorities are to be set.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct PriorityRequest {
     /// The priority.
     pub value: i32,
     /// For how long; until they are cleared where there is none.
@@ -68,10 +66,10 @@ pub struct Request {
     pub writing: Writing,
 }
 
-impl Target {
+impl PriorityTarget {
     /// What follows from a priority of this candidate.
     pub fn new(
-        election: &Election<'_>,
+        election: &CoordinatedElection<'_>,
         answer: Acknowledgement,
         value: i32,
         how: How,
@@ -102,11 +100,11 @@ impl Target {
 pub async fn set(
     cluster: &Cluster,
     resource: Resource,
-    mut targets: Vec<Target>,
-    request: &Request,
-    progress: &mut dyn Progress,
+    mut targets: Vec<PriorityTarget>,
+    request: &PriorityRequest,
+    progress: &mut dyn ElectionProgress,
     interrupts: &Interrupts,
-) -> Result<(), Failure> {
+) -> Result<(), ElectionFailure> {
     if !request.writing.dry_run {
         for target in &mut targets {
             let wanted = (request.value, request.force);
@@ -145,10 +143,10 @@ pub async fn set(
 async fn for_good(
     cluster: &Cluster,
     settings: &mut [Setting<'_>],
-    request: &Request,
-    progress: &mut dyn Progress,
+    request: &PriorityRequest,
+    progress: &mut dyn ElectionProgress,
     interrupts: &Interrupts,
-) -> Result<(), Failure> {
+) -> Result<(), ElectionFailure> {
     let dry_run = request.writing.dry_run;
     if !dry_run {
         not_interrupted(interrupts).await?;
@@ -158,20 +156,20 @@ async fn for_good(
     for setting in settings.iter_mut() {
         if let Err(error) = setting.write().await {
             if error.is_unclear() {
-                note(progress, Step::Unclear(setting.target));
+                note(progress, ElectionStep::Unclear(setting.target));
             }
             return Err(error);
         }
         let watched = tokio::select! {
             watched = setting.see_that_it_is_not_asked(progress) => watched,
-            _ = interrupts.next() => Err(Failure::Interrupted),
+            _ = interrupts.next() => Err(ElectionFailure::Interrupted),
         };
         let (target, is_set) = (setting.target, setting.is_set);
         if let Err(error) = watched {
-            note(progress, Step::Unwatched { target, is_set });
+            note(progress, ElectionStep::Unwatched { target, is_set });
             return Err(error);
         }
-        failure = failure.or(told(progress, Step::Set(target)).err());
+        failure = failure.or(report(progress, ElectionStep::Set(target)).err());
     }
     if let Some(failure) = failure {
         return Err(failure);
@@ -184,8 +182,8 @@ async fn for_good(
     };
     followed.unwrap_or_else(|| {
         let candidates: Vec<_> = settings.iter().map(Setting::candidate).collect();
-        note(progress, Step::Unfollowed(&candidates));
-        Err(Failure::Interrupted)
+        note(progress, ElectionStep::Unfollowed(&candidates));
+        Err(ElectionFailure::Interrupted)
     })
 }
 
@@ -199,17 +197,17 @@ pub(super) fn plans_of<'s>(settings: &[Setting<'s>]) -> Vec<&'s Plan> {
 async fn until_it_can_be_set(
     cluster: &Cluster,
     resource: Resource,
-    Target { candidate, how, plan, .. }: &Target,
+    PriorityTarget { candidate, how, plan, .. }: &PriorityTarget,
     (value, force): (i32, bool),
-    progress: &mut dyn Progress,
-) -> Result<Option<Plan>, Failure> {
+    progress: &mut dyn ElectionProgress,
+) -> Result<Option<Plan>, ElectionFailure> {
     let change = |it: &Candidate| {
         let same = it.metadata.uid == candidate.metadata.uid;
         same.then(|| priority::imagine(it, Some(value), *how))
     };
     let at = address_of(plan);
     let settled = settle(cluster, &at, &change, false, handover::USUAL, |plan| {
-        note(progress, Step::Waiting { plan, to: Intent::Set });
+        note(progress, ElectionStep::Waiting { plan, to: Intent::Set });
     });
     let settled = settled.await?;
     // A renewal of a moment ago may be the last one of a leader that has exited since.
@@ -218,9 +216,9 @@ async fn until_it_can_be_set(
         let led = plan.from.as_deref() == Some(candidate.name());
         if !force {
             let (candidate, namespace) = (candidate.name().to_owned(), candidate.metadata.namespace.clone());
-            return Err(Failure::Ended { candidate, namespace, led });
+            return Err(ElectionFailure::Ended { candidate, namespace, led });
         }
-        note(progress, Step::Ended { candidate, led });
+        note(progress, ElectionStep::Ended { candidate, led });
     }
     Ok(settled.plan)
 }
@@ -230,7 +228,7 @@ pub(super) struct Setting<'s> {
     pub cluster: &'s Cluster,
     pub resource: Resource,
     /// The candidate as it was when the user agreed.
-    pub target: &'s Target,
+    pub target: &'s PriorityTarget,
     pub wish: &'s Wish,
     pub writing: &'s Writing,
     /// Whether it is known to be written.
@@ -242,7 +240,7 @@ impl<'s> Setting<'s> {
         &self.target.candidate
     }
 
-    pub async fn write(&mut self) -> Result<(), Failure> {
+    pub async fn write(&mut self) -> Result<(), ElectionFailure> {
         let wish = Some((self.wish, self.target.how));
         write(self.cluster, self.resource, self.candidate(), wish, self.writing).await?;
         self.is_set = true;
@@ -251,8 +249,11 @@ impl<'s> Setting<'s> {
 
     /// The controller may have decided against a leader before it saw its priority. Where it has asked it to step
     /// down, that is left to happen first.
-    pub async fn see_that_it_is_not_asked(&mut self, progress: &mut dyn Progress) -> Result<(), Failure> {
-        let Target { plan, candidate, .. } = self.target;
+    pub async fn see_that_it_is_not_asked(
+        &mut self,
+        progress: &mut dyn ElectionProgress,
+    ) -> Result<(), ElectionFailure> {
+        let PriorityTarget { plan, candidate, .. } = self.target;
         if !plan.keeps_the_leader() || self.writing.dry_run {
             return Ok(());
         }
@@ -262,7 +263,7 @@ impl<'s> Setting<'s> {
         while leads && plan.may_be_asked() && Instant::now() < deadline {
             sleep(Duration::from_secs(1)).await;
             if is_stranded(self.cluster, &address_of(plan)).await? {
-                note(progress, Step::ClearedForNow(candidate));
+                note(progress, ElectionStep::ClearedForNow(candidate));
                 if self.clear_once().await? {
                     self.is_set = false;
                     let wanted = (self.wish.value, false);
@@ -282,7 +283,7 @@ impl<'s> Setting<'s> {
     }
 
     /// Clears what this run wrote; `false` if there is nothing of it.
-    pub async fn clear_once(&self) -> Result<bool, Failure> {
+    pub async fn clear_once(&self) -> Result<bool, ElectionFailure> {
         let now = match handover::read_again(self.cluster, self.resource, self.candidate()).await {
             Err(error) if error.is_not_found() => return Ok(false),
             now => now?,
@@ -302,10 +303,10 @@ pub(super) async fn write(
     agreed: &Candidate,
     wish: Option<(&Wish, How)>,
     writing: &Writing,
-) -> Result<(), Failure> {
+) -> Result<(), ElectionFailure> {
     let mark = |it: &Candidate| (Priority::of(it), it.spec.emulation_version.clone());
     let mut before = agreed.clone();
-    for _ in 0..ATTEMPTS {
+    for _ in 0..CONFLICT_ATTEMPTS {
         if wish.is_none() && !priority::is_marked(&before) {
             return Ok(());
         }
@@ -316,11 +317,11 @@ pub(super) async fn write(
                 before = handover::read_again(cluster, resource, agreed).await?;
                 if mark(&before) != mark(agreed) {
                     let priority = Priority::of(&before).map(|priority| priority.value);
-                    return Err(Failure::Changed { candidate: agreed.name().to_owned(), priority });
+                    return Err(ElectionFailure::Changed { candidate: agreed.name().to_owned(), priority });
                 }
             }
             Err(error) => return Err(error.into()),
         }
     }
-    Err(Failure::Conflicts { name: agreed.name().to_owned(), attempts: ATTEMPTS })
+    Err(ElectionFailure::Conflicts { name: agreed.name().to_owned(), attempts: CONFLICT_ATTEMPTS })
 }

@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use futures::future::join_all;
 
-use super::{Failure, handover};
+use super::{ElectionFailure, handover};
 use crate::{
-    client::{Cluster, Resource, candidates::address, single::Deletion},
+    client::{Cluster, Resource, candidates::address, single::DeleteRequest},
     rules::candidate::Candidate,
 };
 
@@ -26,18 +26,26 @@ pub async fn look_again(
     cluster: &Cluster,
     resource: Resource,
     suspected: &[&Candidate],
-) -> Vec<Result<Silence, Failure>> {
+) -> Vec<Result<Silence, ElectionFailure>> {
     join_all(suspected.iter().map(|candidate| look(cluster, resource, candidate))).await
 }
 
-async fn look(cluster: &Cluster, resource: Resource, candidate: &Candidate) -> Result<Silence, Failure> {
+async fn look(
+    cluster: &Cluster,
+    resource: Resource,
+    candidate: &Candidate,
+) -> Result<Silence, ElectionFailure> {
     match ping(cluster, resource, candidate).await {
-        Err(Failure::Other(error)) if error.is_not_found() => Ok(Silence::Gone),
+        Err(ElectionFailure::Other(error)) if error.is_not_found() => Ok(Silence::Gone),
         pinged => pinged,
     }
 }
 
-async fn ping(cluster: &Cluster, resource: Resource, candidate: &Candidate) -> Result<Silence, Failure> {
+async fn ping(
+    cluster: &Cluster,
+    resource: Resource,
+    candidate: &Candidate,
+) -> Result<Silence, ElectionFailure> {
     if handover::acknowledges(cluster, resource, candidate, handover::FRESH).await?.is_some() {
         return Ok(Silence::Alive);
     }
@@ -47,11 +55,11 @@ async fn ping(cluster: &Cluster, resource: Resource, candidate: &Candidate) -> R
 
 /// What became of a candidate that was to be deleted.
 #[derive(Debug)]
-pub enum Outcome<'c> {
+pub enum PruneOutcome<'c> {
     /// It was deleted.
     Deleted(&'c Candidate),
     /// It was not deleted.
-    Failed(Failure),
+    Failed(ElectionFailure),
 }
 
 /// Deletes these candidates as they were read; one that was written meanwhile is left. `report` hears of each.
@@ -60,23 +68,23 @@ pub async fn delete(
     resource: Resource,
     candidates: &[&Candidate],
     dry_run: bool,
-    mut report: impl FnMut(Outcome<'_>) -> ControlFlow<()>,
+    mut report: impl FnMut(PruneOutcome<'_>) -> ControlFlow<()>,
 ) {
     for candidate in candidates {
-        let deletion = Deletion {
+        let deletion = DeleteRequest {
             uid: &candidate.metadata.uid,
             resource_version: &candidate.metadata.resource_version,
             grace_seconds: None,
             dry_run,
         };
         let outcome = match cluster.delete(resource, &address(candidate), &deletion).await {
-            Ok(()) => Outcome::Deleted(candidate),
+            Ok(()) => PruneOutcome::Deleted(candidate),
             // The garbage collector was faster.
             Err(error) if error.is_not_found() => continue,
             Err(error) if error.is_conflict() => {
-                Outcome::Failed(Failure::Written { candidate: candidate.name().to_owned() })
+                PruneOutcome::Failed(ElectionFailure::Written { candidate: candidate.name().to_owned() })
             }
-            Err(error) => Outcome::Failed(error.into()),
+            Err(error) => PruneOutcome::Failed(error.into()),
         };
         if report(outcome).is_break() {
             return;

@@ -6,7 +6,9 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::{Instant, sleep};
 
-use super::{Failure, Progress, Step, address_of, duration_of, handover::USUAL, keep, note};
+use super::{
+    ElectionFailure, ElectionProgress, ElectionStep, address_of, duration_of, handover::USUAL, keep, note,
+};
 use crate::{
     client::{
         Cluster, Refusal,
@@ -15,7 +17,7 @@ use crate::{
     interrupts::Interrupts,
     protocols::persistently,
     rules::{
-        election::{Election, Outlook},
+        election::{CoordinatedElection, Outlook},
         forecast::Forecast,
         plan::Plan,
         time::ServerTime,
@@ -29,9 +31,9 @@ pub const DECIDED_WITHIN: Duration = Duration::from_secs(7);
 pub async fn rescue_all(
     cluster: &Cluster,
     plans: &[&Plan],
-    progress: &mut dyn Progress,
+    progress: &mut dyn ElectionProgress,
     interrupts: &Interrupts,
-) -> Result<(), Failure> {
+) -> Result<(), ElectionFailure> {
     let all = async {
         let mut failure = None;
         for plan in plans {
@@ -46,8 +48,8 @@ pub async fn rescue_all(
         _ = interrupts.next() => None,
     };
     rescued.unwrap_or_else(|| {
-        note(progress, Step::Unchecked(plans));
-        Err(Failure::Interrupted)
+        note(progress, ElectionStep::Unchecked(plans));
+        Err(ElectionFailure::Interrupted)
     })
 }
 
@@ -58,8 +60,8 @@ pub async fn rescue(
     cluster: &Cluster,
     at: &Address,
     pinged: Option<Timestamp>,
-    progress: &mut dyn Progress,
-) -> Result<(), Failure> {
+    progress: &mut dyn ElectionProgress,
+) -> Result<(), ElectionFailure> {
     let began = Instant::now();
     let mut stranded = false;
     let mut refusal = Refusal::default();
@@ -78,24 +80,24 @@ pub async fn rescue(
             }
         } else if !stranded {
             stranded = true;
-            note(progress, Step::Stranded(at));
+            note(progress, ElectionStep::Stranded(at));
         }
         if let (true, Forecast::Stuck, Some(lease)) = (stranded, &outlook.forecast, election.lease) {
             match cluster.empty_holder(lease, &Writing::default()).await {
                 Ok(()) => {
-                    note(progress, Step::HolderEmptied(at));
+                    note(progress, ElectionStep::HolderEmptied(at));
                     return Ok(());
                 }
                 Err(error) if error.is_conflict() || error.is_transient() => {}
                 Err(error) if refusal.may_pass(&error) => {}
                 Err(error) => {
-                    note(progress, Step::NoLeader(at));
+                    note(progress, ElectionStep::NoLeader(at));
                     return Err(error.into());
                 }
             }
         }
         if began.elapsed() > USUAL.saturating_add(duration_of(election.lease)) {
-            return Err(Failure::NoLeader { lease: at.clone() });
+            return Err(ElectionFailure::NoLeader { lease: at.clone() });
         }
         sleep(Duration::from_secs(1)).await;
     }
@@ -103,7 +105,7 @@ pub async fn rescue(
 
 /// Whether the controller may be electing right now.
 fn is_electing(
-    election: &Election<'_>,
+    election: &CoordinatedElection<'_>,
     outlook: &Outlook<'_>,
     ours: Option<Timestamp>,
     now: ServerTime,

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::{Failure, address_of};
+use super::{ElectionFailure, address_of};
 use crate::{
     client::{Cluster, Refusal, single::Address},
     error::Result,
     protocols::persistently,
     rules::{
         forecast::Strands,
-        plan::{Change, Plan},
+        plan::{CandidateChange, Plan},
     },
 };
 
@@ -36,11 +36,11 @@ pub struct Settled {
 pub async fn settle(
     cluster: &Cluster,
     at: &Address,
-    change: Change<'_>,
+    change: CandidateChange<'_>,
     early: bool,
     within: Duration,
     mut waiting: impl FnMut(&Plan),
-) -> Result<Settled, Failure> {
+) -> Result<Settled, ElectionFailure> {
     let began = Instant::now();
     let mut waited = false;
     let mut lost: Option<Instant> = None;
@@ -64,7 +64,7 @@ pub async fn settle(
         };
         let limit = within.saturating_add(plan.duration);
         if began.elapsed() >= limit {
-            return Err(Failure::StillMoving { lease: address_of(&plan), after: limit });
+            return Err(ElectionFailure::StillMoving { lease: address_of(&plan), after: limit });
         }
         waited = true;
         waiting(&plan);
@@ -76,14 +76,14 @@ pub async fn settle(
 async fn look(
     cluster: &Cluster,
     at: &Address,
-    change: Change<'_>,
+    change: CandidateChange<'_>,
     early: bool,
 ) -> Result<(Option<Plan>, bool)> {
     let namespace = Some(at.namespace.as_str());
     let Some(found) = cluster.elections(namespace).await? else { return Ok((None, false)) };
     let plan = found.of(at).map(|election| Plan::new(&election, change, cluster.server_time()));
     let in_the_way = match plan.as_ref().and_then(|plan| plan.strands) {
-        Some(Strands::Asked) => true,
+        Some(Strands::AskedToStepDown) => true,
         // Without the controller nothing is about to happen.
         Some(Strands::AboutToBe) if early => !cluster.election_controller(&found, namespace).await?.is_down(),
         _ => false,

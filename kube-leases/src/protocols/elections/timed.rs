@@ -8,13 +8,13 @@ use jiff::Timestamp;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    Failure, Gone, Intent, Progress, Step, address_of,
+    ElectionFailure, ElectionProgress, ElectionStep, Gone, Intent, address_of,
     handover::follow_all,
     keep, note,
     priority::{Setting, plans_of},
+    report,
     rescue::rescue_all,
     settle::settle,
-    told,
 };
 use crate::{
     client::{Cluster, Object, Refusal, candidates::address, watch::until},
@@ -45,15 +45,15 @@ pub(super) async fn set(
     settings: &mut [Setting<'_>],
     expires: Timestamp,
     wait: Option<Duration>,
-    progress: &mut dyn Progress,
+    progress: &mut dyn ElectionProgress,
     interrupts: &Interrupts,
-) -> Result<(), Failure> {
+) -> Result<(), ElectionFailure> {
     let outcome = {
         let work = async {
             for setting in settings.iter_mut() {
                 setting.write().await?;
                 setting.see_that_it_is_not_asked(progress).await?;
-                told(progress, Step::Set(setting.target))?;
+                report(progress, ElectionStep::Set(setting.target))?;
             }
             if let Some(wait) = wait {
                 follow_all(cluster, plans_of(settings), wait, progress).await?;
@@ -63,7 +63,7 @@ pub(super) async fn set(
         tokio::select! {
             // Listened for before anything is written.
             biased;
-            _ = interrupts.next() => Err(Failure::Interrupted),
+            _ = interrupts.next() => Err(ElectionFailure::Interrupted),
             outcome = work => outcome,
         }
     };
@@ -71,25 +71,25 @@ pub(super) async fn set(
     for (n, setting) in settings.iter().enumerate() {
         let candidate = setting.candidate();
         if let Ok(Some(Kept::Gone(why))) = outcome.as_ref().map(|kept| kept.get(n)) {
-            note(progress, Step::Gone { candidate, why: *why });
+            note(progress, ElectionStep::Gone { candidate, why: *why });
             continue;
         }
         let cleared = tokio::select! {
             cleared = clear(setting, progress) => cleared,
-            _ = interrupts.next() => Err(Failure::Interrupted),
+            _ = interrupts.next() => Err(ElectionFailure::Interrupted),
         };
         match cleared {
             // Whatever fails here, or interrupts it, the other priorities are cleared too.
             Ok(true) => {
-                let told = told(progress, Step::Cleared(candidate));
+                let reported = report(progress, ElectionStep::Cleared(candidate));
                 let rescued = rescue_all(cluster, &[&setting.target.plan], progress, interrupts).await;
-                for error in [rescued.err(), told.err()].into_iter().flatten() {
+                for error in [rescued.err(), reported.err()].into_iter().flatten() {
                     keep(&mut failure, error);
                 }
             }
             Ok(false) => {}
             Err(error) => {
-                note(progress, Step::NotCleared(setting.target));
+                note(progress, ElectionStep::NotCleared(setting.target));
                 keep(&mut failure, error);
             }
         }
@@ -102,7 +102,9 @@ pub(super) async fn set(
         return Err(failure);
     }
     let silent = kept.iter().position(|kept| matches!(kept, Kept::Silent)).and_then(|n| settings.get(n));
-    silent.map_or(Ok(()), |setting| Err(Failure::Silent { candidate: setting.candidate().name().to_owned() }))
+    silent.map_or(Ok(()), |setting| {
+        Err(ElectionFailure::Silent { candidate: setting.candidate().name().to_owned() })
+    })
 }
 
 /// Waits until the time of the priorities is over, or none of them is left to keep.
@@ -110,14 +112,14 @@ async fn keep_until(
     cluster: &Cluster,
     settings: &[Setting<'_>],
     expires: Timestamp,
-    progress: &mut dyn Progress,
-) -> Result<Vec<Kept>, Failure> {
+    progress: &mut dyn ElectionProgress,
+) -> Result<Vec<Kept>, ElectionFailure> {
     let left = || Duration::try_from(expires.duration_since(cluster.server_time().0)).unwrap_or_default();
     let candidates: Vec<&Candidate> = settings.iter().map(Setting::candidate).collect();
     let priority = settings.first().map_or(0, |setting| setting.wish.value);
     let over = async {
         while left() > Duration::ZERO {
-            note(progress, Step::Keeping { candidates: &candidates, priority, left: left() });
+            note(progress, ElectionStep::Keeping { candidates: &candidates, priority, left: left() });
             sleep(left().min(Duration::from_secs(1))).await;
         }
     };
@@ -128,7 +130,7 @@ async fn keep_until(
 }
 
 /// Waits until there is nothing to keep any more.
-async fn watch(setting: &Setting<'_>) -> Result<Kept, Failure> {
+async fn watch(setting: &Setting<'_>) -> Result<Kept, ElectionFailure> {
     let (cluster, candidate) = (setting.cluster, setting.candidate());
     let at = address(candidate);
     let kept = until(cluster, setting.resource, &at, QUIET, |now: Option<&Object<Candidate>>| {
@@ -148,7 +150,7 @@ async fn watch(setting: &Setting<'_>) -> Result<Kept, Failure> {
 
 /// Clears what this run wrote, or may have written, once the handover is over that it began. `false` if there is
 /// nothing of it. An outage is waited for, until the caller ends that.
-async fn clear(setting: &Setting<'_>, progress: &mut dyn Progress) -> Result<bool, Failure> {
+async fn clear(setting: &Setting<'_>, progress: &mut dyn ElectionProgress) -> Result<bool, ElectionFailure> {
     let uid = &setting.candidate().metadata.uid;
     let change = |it: &Candidate| {
         let ours = it.metadata.uid == *uid && setting.is_ours(it);
@@ -164,7 +166,7 @@ async fn clear(setting: &Setting<'_>, progress: &mut dyn Progress) -> Result<boo
             setting.clear_once().await
         } else {
             let over = settle(setting.cluster, &at, &change, true, Duration::MAX, |plan| {
-                note(progress, Step::Waiting { plan, to: Intent::ClearOrLeave });
+                note(progress, ElectionStep::Waiting { plan, to: Intent::ClearOrLeave });
             });
             match over.await {
                 Ok(_) => {
@@ -186,13 +188,13 @@ async fn clear(setting: &Setting<'_>, progress: &mut dyn Progress) -> Result<boo
             Err(failure) => failure,
         };
         // Before that, a refusal has been waited for.
-        let refused = matches!(&failure, Failure::Other(error) if settled && refusal.may_pass(error));
+        let refused = matches!(&failure, ElectionFailure::Other(error) if settled && refusal.may_pass(error));
         if !(failure.may_pass() || refused) {
             return Err(failure);
         }
         if reported.is_none_or(|reported| reported.elapsed() > REPORTED_EVERY) {
             reported = Some(Instant::now());
-            note(progress, Step::NotClearedYet(&failure));
+            note(progress, ElectionStep::NotClearedYet(&failure));
         }
         sleep(failure.pause(Duration::from_secs(1))).await;
     }

@@ -2,12 +2,12 @@
 
 use jiff::SignedDuration;
 
-use super::{Advice, DeleteTerms, Eviction, Outage, Safe, WaitFor, Way};
+use super::{Advice, Alternative, DeleteTerms, Eviction, Outage, Safe, WaitFor};
 use crate::rules::{
     pod::Pod,
-    risk::{Deletion, PodFacts},
+    risk::{DeletionStage, PodFacts},
     time::ServerTime,
-    workload::{Ownership, Why},
+    workload::{Ownership, ReplacementReason},
 };
 
 /// How long its grace period lasts yet.
@@ -25,19 +25,19 @@ pub(super) fn on_a_living_node(
     ownership: &Ownership,
     eviction: &Eviction,
     now: ServerTime,
-) -> Vec<Way> {
+) -> Vec<Alternative> {
     match facts.deletion {
-        Deletion::NotBegun if facts.is_doubled_by_deletion() => {
+        DeletionStage::NotBegun if facts.is_doubled_by_deletion() => {
             vec![ended_by_its_controller(pod, facts, ownership)]
         }
-        Deletion::NotBegun => evicted_or_deleted(pod, facts, ownership, eviction),
-        Deletion::Begun => {
+        DeletionStage::NotBegun => evicted_or_deleted(pod, facts, ownership, eviction),
+        DeletionStage::Begun => {
             let left = left(pod, now);
-            vec![Way::wait(WaitFor::GracePeriod { left_seconds: left.as_secs() }, left)]
+            vec![Alternative::wait(WaitFor::GracePeriod { left_seconds: left.as_secs() }, left)]
         }
-        Deletion::Stuck => {
-            [Advice::DescribePod, Advice::ListContainers, Advice::ReadKubeletLog].map(Way::by_hand).into()
-        }
+        DeletionStage::Stuck => [Advice::DescribePod, Advice::ListContainers, Advice::ReadKubeletLog]
+            .map(Alternative::by_hand)
+            .into(),
     }
 }
 
@@ -50,25 +50,26 @@ fn can_be_stopped(ownership: &Ownership) -> Option<(&str, i64)> {
 
 /// However the pod is deleted, its controller starts the next one beside it. What makes the controller
 /// itself end it does not.
-fn ended_by_its_controller(pod: &Pod, facts: &PodFacts, ownership: &Ownership) -> Way {
+fn ended_by_its_controller(pod: &Pod, facts: &PodFacts, ownership: &Ownership) -> Alternative {
     let outage = outage_until_all_have_ended(pod, facts, ownership);
     let controller = controller(ownership);
     if is_restarted(pod, ownership) {
-        return Way::by_hand(Advice::RestartDeployment { controller, outage });
+        return Alternative::by_hand(Advice::RestartDeployment { controller, outage });
     }
     let Some((selector, wanted)) = can_be_stopped(ownership) else {
         // Kinds of others may have the same name.
         let full = pod.controller().filter(|owner| {
-            ownership.why == Why::UnknownKind && controller == format!("{}/{}", owner.kind, owner.name)
+            ownership.why == ReplacementReason::UnknownKind
+                && controller == format!("{}/{}", owner.kind, owner.name)
         });
         let full = full.and_then(|owner| {
             let (group, version) = owner.api_version.split_once('/')?;
             Some(format!("{}.{version}.{group}/{}", owner.kind.to_lowercase(), owner.name))
         });
         let resource = full.unwrap_or_else(|| controller.to_lowercase());
-        return Way::by_hand(Advice::InspectController { controller, resource });
+        return Alternative::by_hand(Advice::InspectController { controller, resource });
     };
-    Way::by_hand(Advice::StopController {
+    Alternative::by_hand(Advice::StopController {
         controller,
         wanted,
         selector: selector.to_owned(),
@@ -93,15 +94,20 @@ fn outage_until_all_have_ended(pod: &Pod, facts: &PodFacts, ownership: &Ownershi
 /// Whether a restart of its Deployment ends it before the next one is started. One that is paused cannot be
 /// restarted.
 pub(super) fn is_restarted(pod: &Pod, ownership: &Ownership) -> bool {
-    ownership.why == Why::Recreate && !ownership.paused && pod.least_grace().is_none()
+    ownership.why == ReplacementReason::Recreate && !ownership.paused && pod.least_grace().is_none()
 }
 
 /// What its disruption budgets allow, and the majority of its set.
-fn evicted_or_deleted(pod: &Pod, facts: &PodFacts, ownership: &Ownership, eviction: &Eviction) -> Vec<Way> {
+fn evicted_or_deleted(
+    pod: &Pod,
+    facts: &PodFacts,
+    ownership: &Ownership,
+    eviction: &Eviction,
+) -> Vec<Alternative> {
     let delete = |terms: DeleteTerms, is_safe: bool| {
-        let way = Way::delete(pod, terms);
+        let way = Alternative::delete(pod, terms);
         // Without force nothing goes over a budget, nor is a majority taken away.
-        Way { takes: way.takes.filter(|_| is_safe), ..way }
+        Alternative { takes: way.takes.filter(|_| is_safe), ..way }
     };
     // Where all others are ready, waiting brings no more.
     let few = ownership
@@ -115,7 +121,7 @@ fn evicted_or_deleted(pod: &Pod, facts: &PodFacts, ownership: &Ownership, evicti
     let is_counted = facts.no_majority.is_some();
     if let (Some(replicas), true) = (few, within_budget) {
         let wait = Advice::WaitForReplicas { controller: controller(ownership), wanted: replicas.wanted };
-        return vec![Way::by_hand(wait), delete(DeleteTerms::NoMajority, false)];
+        return vec![Alternative::by_hand(wait), delete(DeleteTerms::NoMajority, false)];
     }
     match eviction {
         Eviction::Possible | Eviction::Unknown if !is_counted => {
@@ -123,12 +129,12 @@ fn evicted_or_deleted(pod: &Pod, facts: &PodFacts, ownership: &Ownership, evicti
         }
         Eviction::Possible | Eviction::Unknown => {
             let within_budget = *eviction == Eviction::Possible;
-            let evict = Way { advice: Advice::Evict { within_budget }, takes: Some(Safe::Evict) };
+            let evict = Alternative { advice: Advice::Evict { within_budget }, takes: Some(Safe::Evict) };
             let terms = if within_budget { DeleteTerms::WithGrace } else { DeleteTerms::IfBudgetsAllow };
             vec![evict, delete(terms, within_budget)]
         }
         Eviction::Spent(budgets) => {
-            let wait = Way::by_hand(Advice::WaitForBudget { budgets: budgets.clone() });
+            let wait = Alternative::by_hand(Advice::WaitForBudget { budgets: budgets.clone() });
             vec![wait, delete(DeleteTerms::OverBudget, false)]
         }
         Eviction::SeveralBudgets { names, spent } => {

@@ -14,16 +14,16 @@ use serde::Serialize;
 
 use super::{
     assessment::lasting_finalizers,
-    node::Contact,
+    node::NodeContact,
     pod::{Pod, Toleration},
-    risk::{Deletion, PodFacts},
+    risk::{DeletionStage, PodFacts},
     time::ServerTime,
-    workload::{Ownership, Why},
+    workload::{Ownership, ReplacementReason},
 };
 
 /// Something safer than force.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct Alternative {
     /// What it is.
     pub advice: Advice,
     /// What can be done of it without a person's hands.
@@ -231,7 +231,7 @@ pub(super) enum Eviction {
     },
 }
 
-impl Way {
+impl Alternative {
     fn by_hand(advice: Advice) -> Self {
         Self { advice, takes: None }
     }
@@ -261,51 +261,55 @@ pub(super) fn ways(
     ownership: &Ownership,
     eviction: &Eviction,
     now: ServerTime,
-) -> Vec<Way> {
+) -> Vec<Alternative> {
     if facts.mirror {
-        return vec![Way::by_hand(Advice::RemoveManifest)];
+        return vec![Alternative::by_hand(Advice::RemoveManifest)];
     }
     let mut ways = Vec::new();
     let finalizers = lasting_finalizers(pod, ownership);
-    let begun = facts.deletion != Deletion::NotBegun;
+    let begun = facts.deletion != DeletionStage::NotBegun;
     // The finalizer of a Job that waits for the end of the pod goes with that end.
-    if !finalizers.is_empty() && ownership.why != Why::JobFailed {
+    if !finalizers.is_empty() && ownership.why != ReplacementReason::JobFailed {
         let finalizers = finalizers.into_iter().map(str::to_owned).collect();
-        ways.push(Way::by_hand(Advice::WaitForFinalizers { finalizers }));
+        ways.push(Alternative::by_hand(Advice::WaitForFinalizers { finalizers }));
         if begun {
             return ways;
         }
     }
     if !facts.scheduled || facts.finished {
         if !begun {
-            ways.push(Way::delete(pod, DeleteTerms::NothingRuns));
+            ways.push(Alternative::delete(pod, DeleteTerms::NothingRuns));
         }
         return ways;
     }
     ways.extend(match facts.contact {
         // Whatever its heartbeats: pod GC will not wait.
         _ if facts.nodeless => lost::on_a_missing_node(pod, facts, ownership),
-        Some(Contact::Heard) => alive::on_a_living_node(pod, facts, ownership, eviction, now),
-        Some(Contact::Back) => {
+        Some(NodeContact::Heard) => alive::on_a_living_node(pod, facts, ownership, eviction, now),
+        Some(NodeContact::Back) => {
             // Whatever is Terminating there before that is deleted by force if the node is not ready.
             let later = if facts.may_hang() {
                 lost::on_a_node_that_is_not_ready(pod, facts, ownership, eviction, now)
             } else {
                 alive::on_a_living_node(pod, facts, ownership, eviction, now)
             };
-            let undo = Way::by_hand(Advice::TakeIntoService);
-            std::iter::once(undo).chain(later.into_iter().map(|way| Way { takes: None, ..way })).collect()
+            let undo = Alternative::by_hand(Advice::TakeIntoService);
+            std::iter::once(undo)
+                .chain(later.into_iter().map(|way| Alternative { takes: None, ..way }))
+                .collect()
         }
-        Some(Contact::NotReady) => lost::on_a_node_that_is_not_ready(pod, facts, ownership, eviction, now),
-        Some(Contact::Silent | Contact::Gone) => lost::on_a_silent_node(pod, facts, ownership),
-        Some(Contact::Fenced) if begun => vec![Way::wait(WaitFor::PodGc, SignedDuration::ZERO)],
-        Some(Contact::Fenced) => vec![Way::delete(pod, DeleteTerms::PodGcCompletes)],
-        Some(Contact::Late) => {
+        Some(NodeContact::NotReady) => {
+            lost::on_a_node_that_is_not_ready(pod, facts, ownership, eviction, now)
+        }
+        Some(NodeContact::Silent | NodeContact::Gone) => lost::on_a_silent_node(pod, facts, ownership),
+        Some(NodeContact::Fenced) if begun => vec![Alternative::wait(WaitFor::PodGc, SignedDuration::ZERO)],
+        Some(NodeContact::Fenced) => vec![Alternative::delete(pod, DeleteTerms::PodGcCompletes)],
+        Some(NodeContact::Late) => {
             // The control plane may act as soon as it is known whether the node is gone.
-            let wait = Way::by_hand(Advice::WatchNode);
+            let wait = Alternative::by_hand(Advice::WatchNode);
             lost::before_it_is_evicted(pod, facts, ownership).chain([wait]).collect()
         }
-        None if facts.out_of_service.is_some() => vec![Way::by_hand(Advice::AskAboutTaint)],
+        None if facts.out_of_service.is_some() => vec![Alternative::by_hand(Advice::AskAboutTaint)],
         None => lost::on_a_node_that_is_not_seen(pod, facts, ownership, eviction, now),
     });
     ways

@@ -255,14 +255,14 @@ fn a_pod_is_kept_from_being_evicted_from_a_lost_node() {
             });
             pod.spec = read(spec);
             let ways = Assessment::of(&pod, &around, now()).safer;
-            let is = |way: &Way| matches!(way.advice, Advice::KeepFromEviction { .. });
+            let is = |way: &Alternative| matches!(way.advice, Advice::KeepFromEviction { .. });
             assert_eq!(is(&ways[0]), keeps, "{owner} {grace} {tolerations} {ways:#?}");
             assert!(!ways[1..].iter().any(is), "{ways:#?}");
             if !keeps {
                 continue;
             }
             // Nothing that runs is ended for it.
-            let stops = |way: &Way| matches!(way.advice, Advice::StopController { .. });
+            let stops = |way: &Alternative| matches!(way.advice, Advice::StopController { .. });
             assert!(!ways.iter().any(stops), "{ways:#?}");
             // Nor is it waited, or a node object created, before.
             assert!(ways.len() > 1, "{ways:#?}");
@@ -327,7 +327,7 @@ fn a_pod_of_an_unknown_controller_is_not_deleted_where_it_may_be_doubled() {
     for around in [around(5), around(45), around(600), not_ready, Surroundings { nodes: None, ..around(5) }] {
         let ways = Assessment::of(&ready(pod("CloneSet", None, &none)), &around, now()).safer;
         assert!(ways.iter().all(|way| way.takes.is_none()), "{ways:#?}");
-        let deletes = |way: &Way| matches!(way.advice, Advice::Delete { .. });
+        let deletes = |way: &Alternative| matches!(way.advice, Advice::Delete { .. });
         assert!(!ways.iter().any(deletes), "{ways:#?}");
     }
     let ways = Assessment::of(&ready(pod("CloneSet", None, &none)), &around(5), now()).safer;
@@ -398,7 +398,7 @@ fn a_node_that_is_back_may_not_be_ready() {
         around.workloads.get_mut(&(Kind::ReplicaSet, "shop/db".into())).unwrap().spec = read(one.clone());
         let pod = ready(pod("ReplicaSet", None, &volume));
         let assessment = Assessment::of(&pod, &around, now());
-        assert_eq!(assessment.contact, Some(Contact::Back));
+        assert_eq!(assessment.contact, Some(NodeContact::Back));
         assert_eq!(ways(&assessment), safer, "{status}");
         assert!(assessment.safer.iter().all(|way| way.takes.is_none()));
         // A runtime that hangs may still run what its kubelet reported before.
