@@ -291,24 +291,26 @@ fn a_server_that_asks_for_too_much_patience_gets_less() {
 
 /// What took long to be written is renewed before it is said for how long it is held.
 #[test]
-fn a_renewal_of_what_was_just_taken_waits_for_a_busy_server() {
-    let [node] = nodes();
-    others(&[&node]);
-    release_others(&node);
-    let (writes, moment, write) = (AtomicUsize::new(0), Moment::default(), write_to(&node));
-    let proxy = FaultProxy::start(shared(), move |method, path| {
-        if !write(method, path) {
-            Fault::None
-        } else if writes.fetch_add(1, Ordering::SeqCst) == 0 {
-            Fault::SlowAnswer(3000)
-        } else if moment.lasts(1500) {
-            Fault::Busy(3600)
-        } else {
-            Fault::None
-        }
-    });
-    Plugin::new(&proxy.kubeconfig).run(&["maint", "acquire", &node, "--holder", "jane"]).expect(0);
-    assert_eq!(holder(&node), "jane");
+fn a_renewal_of_what_was_just_taken_waits_for_a_busy_server_and_for_one_just_started() {
+    for fault in [Fault::Busy(3600), Fault::Refuse(403)] {
+        let [node] = nodes();
+        others(&[&node]);
+        release_others(&node);
+        let (writes, moment, write) = (AtomicUsize::new(0), Moment::default(), write_to(&node));
+        let proxy = FaultProxy::start(shared(), move |method, path| {
+            if !write(method, path) {
+                Fault::None
+            } else if writes.fetch_add(1, Ordering::SeqCst) == 0 {
+                Fault::SlowAnswer(3000)
+            } else if moment.lasts(1500) {
+                fault
+            } else {
+                Fault::None
+            }
+        });
+        Plugin::new(&proxy.kubeconfig).run(&["maint", "acquire", &node, "--holder", "jane"]).expect(0);
+        assert_eq!(holder(&node), "jane");
+    }
 }
 
 /// One of two is lost, and so is the connection before the other is let go.
