@@ -284,115 +284,158 @@ pub fn ownership(pod: &Pod, known: &impl Workloads) -> Ownership {
 }
 
 fn by_owner(pod: &Pod, owner: &Owner, known: &impl Workloads) -> Ownership {
-    let namespace = &pod.metadata.namespace;
-    let named = |owner: &Owner| Some(format!("{}/{}", owner.kind, owner.name));
-    let ownership = |successor, why, single| Ownership {
-        successor,
-        alone: successor == Successor::WhenGone,
-        controller: named(owner),
-        why,
-        single,
-        replicas: None,
-        selector: None,
-        before: None,
-        managed_by: None,
-        paused: false,
-    };
-    let worst = |why| ownership(Successor::WhenGone, why, None);
-    // Whatever else is not known of them, these may not wait for the end of a pod.
-    let early = |ownership: Ownership| Ownership { successor: Successor::Early, ..ownership };
-    // As the CloneSet of OpenKruise, which replaces what is Terminating.
-    let unknown = || early(worst(ReplacementReason::UnknownKind));
-    let Some(kind) = Kind::of(owner) else {
-        let lenient = owner.is("v1", "ReplicationController") || owner.is("v1", "Node");
-        return if lenient {
-            ownership(Successor::Early, ReplacementReason::Rolling, None)
-        } else {
-            unknown()
+    OwnerOf { pod, owner, known }.ownership()
+}
+
+/// An owner reference of a pod, with what the cluster has of its owner.
+struct OwnerOf<'a, W> {
+    pod: &'a Pod,
+    owner: &'a Owner,
+    known: &'a W,
+}
+
+impl<W: Workloads> OwnerOf<'_, W> {
+    fn ownership(&self) -> Ownership {
+        let owner = self.owner;
+        let Some(kind) = Kind::of(owner) else {
+            let lenient = owner.is("v1", "ReplicationController") || owner.is("v1", "Node");
+            return if lenient {
+                self.says(Successor::Early, ReplacementReason::Rolling, None)
+            } else {
+                self.unknown()
+            };
         };
-    };
-    // Another of the same name is not the one that owns it.
-    let find = |kind: Kind, owner: &Owner| {
-        known.workload(kind, namespace, &owner.name).filter(|found| found.metadata.uid == owner.uid)
-    };
-    let one = Some(Replicas::ONE);
-    // What owns a controller, and is not known here, may rely on there being one pod only.
-    let managed = |plain: Ownership, above: &Owner| Ownership {
+        let one = Some(Replicas::ONE);
+        match (kind, self.find(kind, owner)) {
+            (Kind::StatefulSet, found) => {
+                Ownership { replicas: found.map(Replicas::of), ..self.worst(ReplacementReason::StatefulSet) }
+            }
+            (Kind::Deployment | Kind::CronJob, _) => self.unknown(),
+            (Kind::ReplicaSet | Kind::Job, None) => early(self.worst(ReplacementReason::Unseen)),
+            (Kind::DaemonSet, None) => self.worst(ReplacementReason::Unseen),
+            // maxSurge allows that two run.
+            (Kind::DaemonSet, Some(set)) if set.surges() => Ownership {
+                replicas: one,
+                ..self.says(Successor::Early, ReplacementReason::Rolling, Some(false))
+            },
+            (Kind::DaemonSet, Some(_)) => {
+                Ownership { replicas: one, ..self.worst(ReplacementReason::DaemonSet) }
+            }
+            (Kind::Job, Some(job)) => self.of_job(job),
+            (Kind::ReplicaSet, Some(set)) => self.of_replica_set(set),
+        }
+    }
+
+    fn of_job(&self, job: &Workload) -> Ownership {
+        let replicas = Some(Replicas::of_job(job));
+        if job.spec.pod_replacement_policy == "Failed" {
+            return Ownership { replicas, ..self.worst(ReplacementReason::JobFailed) };
+        }
+        // However many indexes run at once, there should be one pod of each.
+        let single = Some(job.spec.completion_mode == "Indexed" || job.spec.parallelism.unwrap_or(1) <= 1);
+        let uid = &self.owner.uid;
+        let by_uid = JOB_UID.iter().find(|label| self.pod.metadata.labels.get(**label) == Some(uid));
+        let selector = by_uid.map_or_else(|| self.selector(job), |label| Some(format!("{label}={uid}")));
+        let before = job.ran_before(Kind::Job);
+        let plain = self.says(Successor::Early, ReplacementReason::Rolling, single);
+        let plain = Ownership { replicas, selector, before, ..plain };
+        let Some(above) = job.controller() else { return plain };
+        if Kind::of(above) != Some(Kind::CronJob) {
+            return managed(plain, above);
+        }
+        match self.find(Kind::CronJob, above) {
+            Some(cron) if cron.spec.concurrency_policy != "Forbid" => plain,
+            Some(_) => Ownership { alone: true, why: ReplacementReason::CronJobForbids, ..plain },
+            None => self.unseen(above),
+        }
+    }
+
+    fn of_replica_set(&self, set: &Workload) -> Ownership {
+        let is_one = |set: &Workload| Some(set.spec.replicas.unwrap_or(1) <= 1);
+        let Some(above) = set.controller() else {
+            let replicas = Some(Replicas::of(set));
+            let plain = self.says(Successor::Early, ReplacementReason::Rolling, is_one(set));
+            let before = set.ran_before(Kind::ReplicaSet);
+            return Ownership { replicas, selector: self.selector(set), before, ..plain };
+        };
+        let controller = Some(name_of(above));
+        if Kind::of(above) != Some(Kind::Deployment) {
+            return Ownership { controller, ..self.unknown() };
+        }
+        let Some(deployment) = self.find(Kind::Deployment, above) else { return self.unseen(above) };
+        let alone = deployment.spec.strategy.r#type == "Recreate";
+        let why = if alone { ReplacementReason::Recreate } else { ReplacementReason::Rolling };
+        let replicas = Some(Replicas::of(deployment));
+        let before = deployment.ran_before(Kind::Deployment);
+        let plain = self.says(Successor::Early, why, is_one(deployment));
+        let labelled = self.pod.metadata.labels.contains_key(TEMPLATE_HASH);
+        let selector = self.selector(deployment).map(|all| if labelled { of_its_sets(&all) } else { all });
+        let paused = deployment.spec.paused;
+        let plain = Ownership { alone, controller, replicas, selector, before, paused, ..plain };
+        match deployment.controller() {
+            None => plain,
+            Some(above) => managed(plain, above),
+        }
+    }
+
+    fn says(&self, successor: Successor, why: ReplacementReason, single: Option<bool>) -> Ownership {
+        Ownership {
+            successor,
+            alone: successor == Successor::WhenGone,
+            controller: Some(name_of(self.owner)),
+            why,
+            single,
+            replicas: None,
+            selector: None,
+            before: None,
+            managed_by: None,
+            paused: false,
+        }
+    }
+
+    fn worst(&self, why: ReplacementReason) -> Ownership {
+        self.says(Successor::WhenGone, why, None)
+    }
+
+    /// As the `CloneSet` of `OpenKruise`, which replaces what is Terminating.
+    fn unknown(&self) -> Ownership {
+        early(self.worst(ReplacementReason::UnknownKind))
+    }
+
+    /// Of the controller of the owner, which could not be read.
+    fn unseen(&self, above: &Owner) -> Ownership {
+        Ownership { controller: Some(name_of(above)), ..early(self.worst(ReplacementReason::Unseen)) }
+    }
+
+    /// Another of the same name is not the one that owns it.
+    fn find(&self, kind: Kind, owner: &Owner) -> Option<&Workload> {
+        let namespace = &self.pod.metadata.namespace;
+        self.known.workload(kind, namespace, &owner.name).filter(|found| found.metadata.uid == owner.uid)
+    }
+
+    /// One that does not select this pod selects others than are meant.
+    fn selector(&self, of: &Workload) -> Option<String> {
+        of.spec.selector.text().filter(|_| of.spec.selector.matches(&self.pod.metadata.labels))
+    }
+}
+
+fn name_of(owner: &Owner) -> String {
+    format!("{}/{}", owner.kind, owner.name)
+}
+
+/// Whatever else is not known of them, these may not wait for the end of a pod.
+fn early(ownership: Ownership) -> Ownership {
+    Ownership { successor: Successor::Early, ..ownership }
+}
+
+/// What owns a controller, and is not known here, may rely on there being one pod only.
+fn managed(plain: Ownership, above: &Owner) -> Ownership {
+    Ownership {
         alone: true,
         why: ReplacementReason::UnknownKind,
         single: None,
-        managed_by: named(above),
+        managed_by: Some(name_of(above)),
         ..plain
-    };
-    // One that does not select this pod selects others than are meant.
-    let selector =
-        |of: &Workload| of.spec.selector.text().filter(|_| of.spec.selector.matches(&pod.metadata.labels));
-    match (kind, find(kind, owner)) {
-        (Kind::StatefulSet, found) => {
-            Ownership { replicas: found.map(Replicas::of), ..worst(ReplacementReason::StatefulSet) }
-        }
-        (Kind::Deployment | Kind::CronJob, _) => unknown(),
-        (Kind::ReplicaSet | Kind::Job, None) => early(worst(ReplacementReason::Unseen)),
-        (Kind::DaemonSet, None) => worst(ReplacementReason::Unseen),
-        // maxSurge allows that two run.
-        (Kind::DaemonSet, Some(set)) if set.surges() => Ownership {
-            replicas: one,
-            ..ownership(Successor::Early, ReplacementReason::Rolling, Some(false))
-        },
-        (Kind::DaemonSet, Some(_)) => Ownership { replicas: one, ..worst(ReplacementReason::DaemonSet) },
-        (Kind::Job, Some(job)) if job.spec.pod_replacement_policy == "Failed" => {
-            Ownership { replicas: Some(Replicas::of_job(job)), ..worst(ReplacementReason::JobFailed) }
-        }
-        (Kind::Job, Some(job)) => {
-            // However many indexes run at once, there should be one pod of each.
-            let single =
-                Some(job.spec.completion_mode == "Indexed" || job.spec.parallelism.unwrap_or(1) <= 1);
-            let replicas = Some(Replicas::of_job(job));
-            let by_uid = JOB_UID.iter().find(|label| pod.metadata.labels.get(**label) == Some(&owner.uid));
-            let selector =
-                by_uid.map_or_else(|| selector(job), |label| Some(format!("{label}={}", owner.uid)));
-            let before = job.ran_before(kind);
-            let plain = ownership(Successor::Early, ReplacementReason::Rolling, single);
-            let plain = Ownership { replicas, selector, before, ..plain };
-            let Some(above) = job.controller() else { return plain };
-            if Kind::of(above) != Some(Kind::CronJob) {
-                return managed(plain, above);
-            }
-            match find(Kind::CronJob, above) {
-                Some(cron) if cron.spec.concurrency_policy != "Forbid" => plain,
-                Some(_) => Ownership { alone: true, why: ReplacementReason::CronJobForbids, ..plain },
-                None => Ownership { controller: named(above), ..early(worst(ReplacementReason::Unseen)) },
-            }
-        }
-        (Kind::ReplicaSet, Some(set)) => {
-            let is_one = |set: &Workload| Some(set.spec.replicas.unwrap_or(1) <= 1);
-            let Some(above) = set.controller() else {
-                let replicas = Some(Replicas::of(set));
-                let plain = ownership(Successor::Early, ReplacementReason::Rolling, is_one(set));
-                let before = set.ran_before(kind);
-                return Ownership { replicas, selector: selector(set), before, ..plain };
-            };
-            let controller = named(above);
-            if Kind::of(above) != Some(Kind::Deployment) {
-                return Ownership { controller, ..unknown() };
-            }
-            let Some(deployment) = find(Kind::Deployment, above) else {
-                return Ownership { controller, ..early(worst(ReplacementReason::Unseen)) };
-            };
-            let alone = deployment.spec.strategy.r#type == "Recreate";
-            let why = if alone { ReplacementReason::Recreate } else { ReplacementReason::Rolling };
-            let replicas = Some(Replicas::of(deployment));
-            let before = deployment.ran_before(Kind::Deployment);
-            let plain = ownership(Successor::Early, why, is_one(deployment));
-            let labelled = pod.metadata.labels.contains_key(TEMPLATE_HASH);
-            let selector = selector(deployment).map(|all| if labelled { of_its_sets(&all) } else { all });
-            let paused = deployment.spec.paused;
-            let plain = Ownership { alone, controller, replicas, selector, before, paused, ..plain };
-            match deployment.controller() {
-                None => plain,
-                Some(above) => managed(plain, above),
-            }
-        }
     }
 }
 
