@@ -75,7 +75,7 @@ lint: ## Formatting, clippy, rustdoc, shellcheck, and whether the patches of tes
 	 else echo 'note: shellcheck is not installed: the scripts are not checked'; fi
 	@$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	@$(CARGO) clippy --locked --test nodes -- -D warnings
-	@RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked -p kube-leases --no-deps
+	@RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --workspace --lib --no-deps
 
 # For another target than this machine's own: make release TARGET=x86_64-unknown-linux-musl
 release: ## The archive for this machine and krew's manifest for it, in dist/, and how to install them
