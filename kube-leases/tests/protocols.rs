@@ -26,8 +26,10 @@ use kube_leases::{
     protocols::{
         Claim, Held, Released, Took,
         delete::{DeleteMode, NotDeleted, delete},
+        keep_while,
     },
     rules::{
+        deadline::Schedule,
         deletion::{Choice, Judged},
         holder::Who,
         lease::Metadata,
@@ -37,6 +39,7 @@ use kube_leases::{
     },
 };
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::{
     scripted::{Expected, Request, Scripted, conflict, found, listed, missing, on, refused, written},
@@ -301,6 +304,30 @@ async fn work_ends_with_the_reason_when_a_renewal_finds_another_holder() {
     is_for(&writes[1], "lease-a", "7");
     let renewed: Vec<_> = writes[1].body["spec"].as_object().unwrap().keys().collect();
     assert_eq!(renewed, ["leaseDurationSeconds", "renewTime"], "a renewal claims nothing anew");
+}
+
+/// While a machine sleeps timers stand still, and the clock that a holder judges itself by runs on. The timer of
+/// the renewal stands still here by being set to an hour.
+#[tokio::test]
+async fn work_ends_by_the_clock_also_when_the_timers_of_renewals_stand_still() {
+    let (created, taken) = kept(written(born("a"), "7"));
+    let server = Scripted::start(vec![
+        on(format!("POST {LEASES}"), created),
+        on(format!("GET {LEASES}"), move |request| {
+            listed(std::slice::from_ref(&*taken.lock().unwrap()))(request)
+        }),
+        on(format!("GET {LEASES}"), |_| Reply::Watch(vec![])),
+    ]);
+    let cluster = Cluster::from_client(client(&server));
+    let held = [take(&cluster).await];
+    let mut schedule = Schedule::new(Duration::from_secs(3));
+    schedule.renew = Duration::from_secs(3600);
+    let work = timeout(Duration::from_secs(20), pending::<()>());
+    let lost = keep_while(&cluster, &held, schedule, work).await.unwrap_err();
+
+    assert_eq!(lost, Lost::Unrenewed { name: "a".into(), why: "no time was left".into() });
+    let late = held[0].sent() + schedule.kill + Duration::from_secs(1);
+    assert!(!late.has_passed(), "the work went on until others could take the lease");
 }
 
 #[tokio::test]

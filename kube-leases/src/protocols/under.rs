@@ -2,6 +2,9 @@
 
 #[cfg(unix)]
 use std::ffi::OsString;
+use std::time::Duration;
+
+use tokio::time::sleep;
 
 #[cfg(unix)]
 use super::{
@@ -21,8 +24,11 @@ use crate::{
     program::Program,
 };
 
+/// The clock that counts sleep has no timers here: it is looked at this often.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// Works while the leases are kept: they are renewed on this schedule until the work is done. It is dropped
-/// when one of them is lost.
+/// when one of them is lost, also when the machine slept past its deadline.
 ///
 /// # Errors
 /// Which of them was lost, and why.
@@ -33,13 +39,29 @@ pub async fn keep_while<T>(
     work: impl Future<Output = T>,
 ) -> Result<T, Lost> {
     // Time may have passed since they were taken: nothing is begun under a lease that would have to end by now.
-    if let Some(held) = held.iter().find(|held| (held.sent() + schedule.terminate).has_passed()) {
-        return Err(Lost::Unrenewed { name: held.at.name.clone(), why: "no time was left".to_owned() });
+    let overdue = |limit: Duration| {
+        let held = held.iter().find(|held| (held.sent() + limit).has_passed())?;
+        Some(Lost::Unrenewed { name: held.at.name.clone(), why: "no time was left".to_owned() })
+    };
+    if let Some(lost) = overdue(schedule.terminate) {
+        return Err(lost);
     }
     tokio::select! {
         biased;
         lost = keep(cluster, held, schedule, |_| ()) => Err(lost),
+        // Renewals wait by timers that stand still while the machine sleeps.
+        lost = looking(|| overdue(schedule.kill)) => Err(lost),
         outcome = work => Ok(outcome),
+    }
+}
+
+/// The first that is found, looking again and again.
+async fn looking<T>(found: impl Fn() -> Option<T>) -> T {
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        sleep(LOOK).await;
     }
 }
 
