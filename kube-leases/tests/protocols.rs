@@ -39,7 +39,7 @@ use kube_leases::{
     },
 };
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::{
     scripted::{Expected, Request, Scripted, conflict, found, listed, missing, on, refused, written},
@@ -300,10 +300,28 @@ async fn work_ends_with_the_reason_when_a_renewal_finds_another_holder() {
     let lost = lease.run(pending::<()>()).await.unwrap_err();
 
     assert_eq!(lost, Lost::Taken { name: "a".into(), holder: "jane".into() });
+    let again = lease.run(async { panic!("it works under a lease that was lost") }).await;
+    assert_eq!(again.unwrap_err(), lost);
     let writes = server.writes();
+    assert_eq!(writes.len(), 2);
     is_for(&writes[1], "lease-a", "7");
     let renewed: Vec<_> = writes[1].body["spec"].as_object().unwrap().keys().collect();
     assert_eq!(renewed, ["leaseDurationSeconds", "renewTime"], "a renewal claims nothing anew");
+}
+
+#[tokio::test]
+async fn nothing_is_begun_under_a_lease_that_another_holder_has_taken_since() {
+    let mut script = looks("a", missing());
+    script.push(on(format!("POST {LEASES}"), written(born("a"), "7")));
+    script.push(looks_again("a"));
+    script.push(on(patch(LEASES, "a"), conflict()));
+    script.push(on(get(LEASES, "a"), found(lease("a", "9", "jane", 0))));
+    let server = Scripted::start(script);
+    let maintenance = Maintenance::new(client(&server), "controller");
+    let lease = maintenance.acquire("a").await.unwrap();
+    sleep(Duration::from_millis(2100)).await;
+    let lost = lease.run(async { panic!("it works under another's lease") }).await.unwrap_err();
+    assert_eq!(lost, Lost::Taken { name: "a".into(), holder: "jane".into() });
 }
 
 /// While a machine sleeps timers stand still, and the clock that a holder judges itself by runs on. The timer of

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::future::try_join_all;
 use jiff::SignedDuration;
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 
 use super::remarks;
 use crate::{
@@ -105,24 +105,26 @@ pub async fn run<V: View>(
         let mut second = interval(Duration::from_secs(1));
         second.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let mut next = tokio::select! {
-                event = watch.next() => Some(event),
-                _ = second.tick(), if begun => None,
+            let mut batch: Vec<_> = tokio::select! {
+                event = watch.next() => vec![event],
+                _ = second.tick(), if begun => Vec::new(),
             };
-            if next.is_some() && begun {
+            if !batch.is_empty() && begun {
                 // What belongs together arrives a moment apart, such as the old lease's end and
                 // the new one's beginning in a restart: it is shown as one.
-                sleep(TOGETHER).await;
+                let until = Instant::now() + TOGETHER;
+                while let Ok(event) = timeout_at(until, watch.next()).await {
+                    batch.push(event);
+                }
             }
             // Whatever woke us: a contact counts only together with what it brought.
-            next = next.or_else(|| watch.try_next());
-            while let Some((source, event)) = next {
+            batch.extend(std::iter::from_fn(|| watch.try_next()));
+            for (source, event) in batch {
                 let last = contacts[source].last().unwrap_or_else(|| cluster.server_time());
                 if matches!(event, WatchEvent::Snapshot(_)) {
                     view.missed();
                 }
                 apply::<V>(&mut sources[source], event, last)?;
-                next = watch.try_next();
             }
             begun = sources.iter().all(|source| source.begun);
             if !begun {

@@ -161,7 +161,7 @@ fn dependabot_looks_where_there_is_something() {
 fn dependencies(manifest: &str) -> BTreeSet<String> {
     let mut is_inside = false;
     let mut names = BTreeSet::new();
-    for line in manifest.lines() {
+    for line in manifest.lines().filter(|line| !line.starts_with('#')) {
         if line.starts_with('[') {
             is_inside = line == "[dependencies]"
                 || (line.starts_with("[target.") && line.ends_with(".dependencies]"));

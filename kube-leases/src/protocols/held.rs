@@ -1,7 +1,7 @@
 //! A lease that is ours.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
     time::Duration,
 };
 
@@ -11,6 +11,7 @@ use tokio::time::sleep;
 use super::{
     CONFLICT_ATTEMPTS,
     claim::{PAUSE, persistently},
+    keeper::Lost,
     log::{Log, LoggedWrite, is_terminating, lock, version},
 };
 use crate::{
@@ -66,12 +67,14 @@ pub struct Held {
     log: Option<Log>,
     /// It was the wanted holder's already, and nothing was written to it yet.
     left: bool,
+    lost: Arc<OnceLock<Lost>>,
 }
 
 impl Held {
     pub(super) fn taken(at: Address, who: Who, lease: Object<Lease>, sent: BootInstant, log: Log) -> Self {
         let token = lease.value.metadata.resource_version.clone();
-        Self { at, who, token, known: Arc::new(Mutex::new((lease, sent))), log: Some(log), left: false }
+        let known = Arc::new(Mutex::new((lease, sent)));
+        Self { at, who, token, known, log: Some(log), left: false, lost: Arc::default() }
     }
 
     /// A lease that counts as had and is left as it is, until its claim is renamed.
@@ -90,6 +93,16 @@ impl Held {
         self.log.as_ref().is_some_and(Log::is_shared)
     }
 
+    /// Notes how it was lost while something ran under it.
+    pub(super) fn is_lost(&self, how: &Lost) {
+        self.lost.get_or_init(|| how.clone());
+    }
+
+    /// How it was lost while something ran under it.
+    pub(super) fn known_lost(&self) -> Option<&Lost> {
+        self.lost.get()
+    }
+
     pub(super) fn log(&self) -> Log {
         self.log.clone().unwrap_or_default()
     }
@@ -104,6 +117,7 @@ impl Held {
             known: Arc::new(Mutex::new((lease, BootInstant::now()))),
             log: None,
             left: false,
+            lost: Arc::default(),
         }
     }
 

@@ -192,61 +192,74 @@ async fn keep_one(
     renew_now: &Notify,
     renewed: &(impl Fn() + Sync),
 ) -> Lost {
-    let name = held.at.name.clone();
-    // Several attempts have to fit between the renewal's time and the end: one that hangs is not
-    // waited for.
-    let request_timeout = schedule.terminate.saturating_sub(schedule.renew) / 3;
     loop {
         tokio::select! {
             () = sleep((held.sent() + schedule.renew).remaining()) => {}
             () = renew_now.notified() => sleep(CONFLICT_BACKOFF).await,
         }
-        let mut why = "no time was left".to_owned();
-        loop {
-            let left = (held.sent() + schedule.terminate).remaining();
-            if left.is_zero() && !until_taken {
-                return Lost::Unrenewed { name, why };
-            }
-            let limit = if until_taken { request_timeout } else { left.min(request_timeout) };
-            let now = BootInstant::now();
-            let lease = held.lease();
-            let record = held.renewal(schedule.seconds(), cluster.server_time(), now);
-            let renewal = cluster.renew_lease(&held.at, &lease.value, &record);
-            match timeout(limit, renewal).await {
-                Ok(Ok(renewal)) => {
-                    held.renewed(&record, renewal, now);
-                    renewed();
-                    break;
-                }
-                Ok(Err(error)) if error.is_not_found() => return Lost::Deleted { name },
-                Ok(Err(error)) if error.is_conflict() => {
-                    match timeout(limit, cluster.lease(&held.at)).await {
-                        Ok(Ok(now)) => {
-                            if let Some(lost) = loss(held, now.as_ref()) {
-                                return lost;
-                            }
-                            // Ours still: our own renewal without an answer, a renewal by another process
-                            // of the same holder, or an annotation.
-                            if now.is_some_and(|now| held.found_renewed(now)) {
-                                renewed();
-                                break;
-                            }
-                            // It is held for as long as that process wrote.
-                            if until_taken && held.is_shared() {
-                                return std::future::pending().await;
-                            }
-                            sleep(CONFLICT_BACKOFF.min(request_timeout / 4)).await;
-                            continue;
-                        }
-                        Ok(Err(error)) => why = error.to_string(),
-                        Err(_) => why = no_answer(),
-                    }
-                }
-                Ok(Err(error)) => why = error.to_string(),
-                Err(_) => why = no_answer(),
-            }
-            sleep(PAUSE.min(request_timeout / 2)).await;
+        match renew(cluster, held, schedule, until_taken).await {
+            Ok(()) => renewed(),
+            Err(lost) => return lost,
         }
+    }
+}
+
+/// Renews a lease without waiting until it is due. A failure is tried again until no time is left.
+///
+/// # Errors
+/// If it is lost.
+pub(super) async fn renew_now(cluster: &Cluster, held: &Held, schedule: Schedule) -> Result<(), Lost> {
+    renew(cluster, held, schedule, false).await
+}
+
+async fn renew(cluster: &Cluster, held: &Held, schedule: Schedule, until_taken: bool) -> Result<(), Lost> {
+    let name = held.at.name.clone();
+    // Several attempts have to fit between the renewal's time and the end: one that hangs is not
+    // waited for.
+    let request_timeout = schedule.terminate.saturating_sub(schedule.renew) / 3;
+    let mut why = "no time was left".to_owned();
+    loop {
+        let left = (held.sent() + schedule.terminate).remaining();
+        if left.is_zero() && !until_taken {
+            return Err(Lost::Unrenewed { name, why });
+        }
+        let limit = if until_taken { request_timeout } else { left.min(request_timeout) };
+        let now = BootInstant::now();
+        let lease = held.lease();
+        let record = held.renewal(schedule.seconds(), cluster.server_time(), now);
+        let renewal = cluster.renew_lease(&held.at, &lease.value, &record);
+        match timeout(limit, renewal).await {
+            Ok(Ok(renewal)) => {
+                held.renewed(&record, renewal, now);
+                return Ok(());
+            }
+            Ok(Err(error)) if error.is_not_found() => return Err(Lost::Deleted { name }),
+            Ok(Err(error)) if error.is_conflict() => {
+                match timeout(limit, cluster.lease(&held.at)).await {
+                    Ok(Ok(now)) => {
+                        if let Some(lost) = loss(held, now.as_ref()) {
+                            return Err(lost);
+                        }
+                        // Ours still: our own renewal without an answer, a renewal by another process
+                        // of the same holder, or an annotation.
+                        if now.is_some_and(|now| held.found_renewed(now)) {
+                            return Ok(());
+                        }
+                        // It is held for as long as that process wrote.
+                        if until_taken && held.is_shared() {
+                            return std::future::pending().await;
+                        }
+                        sleep(CONFLICT_BACKOFF.min(request_timeout / 4)).await;
+                        continue;
+                    }
+                    Ok(Err(error)) => why = error.to_string(),
+                    Err(_) => why = no_answer(),
+                }
+            }
+            Ok(Err(error)) => why = error.to_string(),
+            Err(_) => why = no_answer(),
+        }
+        sleep(PAUSE.min(request_timeout / 2)).await;
     }
 }
 

@@ -47,7 +47,14 @@ pub async fn targets(cluster: &Cluster, which: &Selection) -> Result<Vec<NodeTar
     names.sort();
     names.dedup();
     let targets = match names.len() {
-        1..=FEW => read(cluster, &names, which.deleted_too).await?,
+        1..=FEW => match read(cluster, &names, which.deleted_too).await {
+            // A user with permission to list them may lack that to get one.
+            Err(refused @ Error::Forbidden { .. }) => match list(cluster, which, &names).await {
+                Err(Error::Forbidden { .. }) => return Err(refused),
+                targets => targets?,
+            },
+            targets => targets?,
+        },
         _ => list(cluster, which, &names).await?,
     };
     let missing: Vec<_> =

@@ -2,8 +2,9 @@
 
 #[cfg(unix)]
 use std::ffi::OsString;
-use std::time::Duration;
+use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
 
+use futures::future::try_join_all;
 use tokio::time::sleep;
 
 #[cfg(unix)]
@@ -14,7 +15,7 @@ use super::{
 };
 use super::{
     held::Held,
-    keeper::{Lost, keep},
+    keeper::{Lost, keep, renew_now},
 };
 use crate::{client::Cluster, rules::deadline::Schedule};
 #[cfg(unix)]
@@ -25,33 +26,63 @@ use crate::{
 };
 
 /// The clock that counts sleep has no timers here: it is looked at this often.
-const LOOK: Duration = Duration::from_millis(50);
+const LOOK: Duration = Duration::from_millis(250);
+
+/// What was written this long ago is still ours: nothing is begun under an older write without a renewal.
+const FRESH: Duration = Duration::from_secs(2);
 
 /// Works while the leases are kept: they are renewed on this schedule until the work is done. It is dropped
-/// when one of them is lost, also when the machine slept past its deadline.
+/// when one of them is lost, and is not polled any more once a lease may be another's, also if the machine slept
+/// meanwhile. Work that is done only then has not been done under the leases: that is an error too.
 ///
 /// # Errors
-/// Which of them was lost, and why.
+/// Which of them was lost, and why. It stays lost: nothing is begun under it again.
 pub async fn keep_while<T>(
     cluster: &Cluster,
     held: &[Held],
     schedule: Schedule,
     work: impl Future<Output = T>,
 ) -> Result<T, Lost> {
-    // Time may have passed since they were taken: nothing is begun under a lease that would have to end by now.
+    if let Some(lost) = held.iter().find_map(Held::known_lost) {
+        return Err(lost.clone());
+    }
+    let outcome = keep_unless_lost(cluster, held, schedule, work).await;
+    if let Err(lost) = &outcome {
+        held.iter().filter(|held| held.at.name == lost.name()).for_each(|held| held.is_lost(lost));
+    }
+    outcome
+}
+
+async fn keep_unless_lost<T>(
+    cluster: &Cluster,
+    held: &[Held],
+    schedule: Schedule,
+    work: impl Future<Output = T>,
+) -> Result<T, Lost> {
     let overdue = |limit: Duration| {
         let held = held.iter().find(|held| (held.sent() + limit).has_passed())?;
         Some(Lost::Unrenewed { name: held.at.name.clone(), why: "no time was left".to_owned() })
     };
+    // Time may have passed since they were taken: nothing is begun under a lease that would have to end by now,
+    // or that another holder may have by now.
     if let Some(lost) = overdue(schedule.terminate) {
         return Err(lost);
     }
+    let older = held.iter().filter(|held| (held.sent() + FRESH).has_passed());
+    try_join_all(older.map(|held| renew_now(cluster, held, schedule))).await?;
+    // The timers of renewals stand still while the machine sleeps, so each poll of the work looks at the clock.
+    let mut work = pin!(work);
+    let work = poll_fn(|context| {
+        if let Some(lost) = overdue(schedule.kill) {
+            return Poll::Ready(Err(lost));
+        }
+        work.as_mut().poll(context).map(|outcome| overdue(schedule.kill).map_or(Ok(outcome), Err))
+    });
     tokio::select! {
         biased;
         lost = keep(cluster, held, schedule, |_| ()) => Err(lost),
-        // Renewals wait by timers that stand still while the machine sleeps.
+        outcome = work => outcome,
         lost = looking(|| overdue(schedule.kill)) => Err(lost),
-        outcome = work => Ok(outcome),
     }
 }
 

@@ -48,6 +48,7 @@ pub(super) async fn set(
     progress: &mut dyn ElectionProgress,
     interrupts: &Interrupts,
 ) -> Result<(), ElectionFailure> {
+    let mut not_followed = None;
     let outcome = {
         let work = async {
             for setting in settings.iter_mut() {
@@ -56,7 +57,22 @@ pub(super) async fn set(
                 report(progress, ElectionStep::Set(setting.target))?;
             }
             if let Some(wait) = wait {
-                follow_all(cluster, plans_of(settings), wait, progress).await?;
+                let began = Instant::now();
+                let kept = tokio::select! {
+                    biased;
+                    // Also without an end of its own it ends with the priorities.
+                    followed = follow_all(cluster, plans_of(settings), wait.min(left(cluster, expires)), progress) => {
+                        followed.map(|()| None)
+                    }
+                    // Who is followed will not lead.
+                    ended = ended(settings) => ended.map(Some),
+                };
+                if let Some(kept) = kept? {
+                    let candidates = settings.iter().map(|it| it.candidate().name().to_owned()).collect();
+                    let after = Duration::from_secs(began.elapsed().as_secs());
+                    not_followed = Some(ElectionFailure::NotLeading { candidates, after, last: None });
+                    return Ok(kept);
+                }
             }
             keep_until(cluster, settings, expires, progress).await
         };
@@ -102,9 +118,9 @@ pub(super) async fn set(
         return Err(failure);
     }
     let silent = kept.iter().position(|kept| matches!(kept, Kept::Silent)).and_then(|n| settings.get(n));
-    silent.map_or(Ok(()), |setting| {
-        Err(ElectionFailure::Silent { candidate: setting.candidate().name().to_owned() })
-    })
+    let silent =
+        silent.map(|setting| ElectionFailure::Silent { candidate: setting.candidate().name().to_owned() });
+    silent.or(not_followed).map_or(Ok(()), Err)
 }
 
 /// Waits until the time of the priorities is over, or none of them is left to keep.
@@ -114,19 +130,32 @@ async fn keep_until(
     expires: Timestamp,
     progress: &mut dyn ElectionProgress,
 ) -> Result<Vec<Kept>, ElectionFailure> {
-    let left = || Duration::try_from(expires.duration_since(cluster.server_time().0)).unwrap_or_default();
     let candidates: Vec<&Candidate> = settings.iter().map(Setting::candidate).collect();
     let priority = settings.first().map_or(0, |setting| setting.wish.value);
     let over = async {
-        while left() > Duration::ZERO {
-            note(progress, ElectionStep::Keeping { candidates: &candidates, priority, left: left() });
-            sleep(left().min(Duration::from_secs(1))).await;
+        loop {
+            let left = left(cluster, expires);
+            if left.is_zero() {
+                break;
+            }
+            note(progress, ElectionStep::Keeping { candidates: &candidates, priority, left });
+            sleep(left.min(Duration::from_secs(1))).await;
         }
     };
     tokio::select! {
-        ended = join_all(settings.iter().map(watch)) => ended.into_iter().collect(),
+        ended = ended(settings) => ended,
         () = over => Ok(settings.iter().map(|_| Kept::Over).collect()),
     }
+}
+
+/// The time until then, by the server's clock.
+fn left(cluster: &Cluster, then: Timestamp) -> Duration {
+    Duration::try_from(then.duration_since(cluster.server_time().0)).unwrap_or_default()
+}
+
+/// Waits until none of the priorities is left to keep.
+async fn ended(settings: &[Setting<'_>]) -> Result<Vec<Kept>, ElectionFailure> {
+    join_all(settings.iter().map(watch)).await.into_iter().collect()
 }
 
 /// Waits until there is nothing to keep any more.
@@ -187,9 +216,10 @@ async fn clear(setting: &Setting<'_>, progress: &mut dyn ElectionProgress) -> Re
             }
             Err(failure) => failure,
         };
-        // Before that, a refusal has been waited for.
-        let refused = matches!(&failure, ElectionFailure::Other(error) if settled && refusal.may_pass(error));
-        if !(failure.may_pass() || refused) {
+        // Before that, a refusal has been waited for. Other failures do not count towards how long.
+        let may_pass = failure.may_pass()
+            || matches!(&failure, ElectionFailure::Other(error) if settled && refusal.may_pass(error));
+        if !may_pass {
             return Err(failure);
         }
         if reported.is_none_or(|reported| reported.elapsed() > REPORTED_EVERY) {
