@@ -7,7 +7,7 @@ use crate::{
     client::{Cluster, single::Address},
     error::{Error, Result},
     maintenance::{release, schedule},
-    protocols::{Claim, Held, TakingProgress, Wait, acquire_observed, keep_while},
+    protocols::{Claim, Held, TakingProgress, Wait, acquire_observed, keep_while, persistently},
     rules::{deadline::Schedule, holder::Who, maintenance, node::HEARTBEATS, taking::Terms},
 };
 
@@ -70,13 +70,18 @@ impl Election {
         Self { duration, ..self }
     }
 
-    /// Stops campaigning at an interrupt.
+    /// Stops campaigning at an interrupt. Each interrupt is received once, also by clones of `interrupts`: what is
+    /// to stop several needs a sender for each.
     #[must_use]
     pub fn interrupts(self, interrupts: Interrupts) -> Self {
         Self { interrupts, ..self }
     }
 
-    /// Waits until this candidate leads.
+    /// Waits until this candidate leads. Outages are waited for too.
+    ///
+    /// To wait, it needs permission to list and watch leases in the namespace, besides that to get, create and
+    /// update them. If the future is dropped, the lease may have been taken already: it is then held for its
+    /// duration, and waited for by the next campaign. [`Election::interrupts`] stops it cleanly.
     ///
     /// # Errors
     /// If it cannot campaign: without permission, for instance, or because the lease is one of coordinated
@@ -98,7 +103,12 @@ impl Election {
         let who = Who::named(&self.identity, false).map_err(|why| Error::Invalid {
             message: format!("cannot lead as '{}': {why:?}", self.identity),
         })?;
-        let lease = self.cluster.lease(&self.at).await?;
+        // An outage is waited for, here as later.
+        let lease = tokio::select! {
+            biased;
+            interruption = self.interrupts.next() => return Err(interruption.into()),
+            lease = persistently(None, || self.cluster.lease(&self.at)) => lease?,
+        };
         if lease.as_ref().is_some_and(|lease| lease.value.spec.strategy.is_some()) {
             let message =
                 format!("the leader of '{}' is chosen by coordinated leader election", self.at.name);
@@ -130,7 +140,7 @@ impl Leadership {
     }
 
     /// Works as the leader while the lead is renewed. If it is lost, the work is dropped: before another may
-    /// lead, as far as it is lost by an outage.
+    /// lead, as far as it is lost by an outage. Work that blocks the thread stops the renewals too.
     ///
     /// # Errors
     /// Why the lead was lost.

@@ -135,7 +135,8 @@ impl Acquire {
         Self { take_malformed: true, ..self }
     }
 
-    /// Stops at an interrupt, and releases what was taken so far.
+    /// Stops at an interrupt, and releases what was taken so far. Each interrupt is received once, also by clones
+    /// of `interrupts`: what is to stop several needs a sender for each.
     pub fn interrupts(self, interrupts: Interrupts) -> Self {
         Self { interrupts, ..self }
     }
@@ -210,7 +211,8 @@ impl MaintenanceLease {
     /// Works while the leases are renewed. If one of them is lost, the work is dropped: before another may take
     /// the lease, as far as that is lost by an outage.
     ///
-    /// Work that blocks the thread, or that goes on in other tasks and processes, is not ended by that.
+    /// Work that blocks the thread stops the renewals too, and neither it nor what goes on in other tasks and
+    /// processes is ended by that.
     ///
     /// # Errors
     /// Which lease was lost, and why.

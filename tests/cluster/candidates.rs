@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     REAL, TEST_LABEL,
+    elections::HANDOVER,
     harness::{
         ControlPlane, Shape, User,
         components::{Components, Entrant, announce},
@@ -511,6 +512,41 @@ fn a_priority_for_a_time_is_cleared_when_it_is_over() {
         .run(&["candidates", "clear-priority", "--expired", "-n", namespace, "--yes"])
         .expect(0)
         .says("no candidate has a priority");
+}
+
+/// The entrants here never renew a lease: none of them comes to lead.
+#[test]
+fn a_wait_without_a_limit_ends_when_its_candidate_cannot_lead_any_more() {
+    let plane = shared();
+    let plugin = admin(plane);
+    for more in [&[][..], &["--for", "1h"]] {
+        let contest = Contest::start(plane);
+        let namespace = contest.namespace.as_str();
+        let set = ["candidates", "set-priority", "two", "9", "-n", namespace, "--yes", "--wait"];
+        let mut waiting = plugin.start(&[&set[..], more].concat());
+        waiting.until_stderr("it is elected", HANDOVER, |text| text.contains("two_2 is elected"));
+        // With another priority it can lead as well.
+        plugin.run(&["candidates", "set-priority", "two", "500", "-n", namespace, "--yes"]).expect(0);
+        std::thread::sleep(Duration::from_secs(2));
+        let deleted = Instant::now();
+        plane.kubectl(&["delete", "leasecandidate", "two_2", "-n", namespace]);
+        assert_eq!(waiting.wait(), 3, "{}", waiting.stderr());
+        assert!(deleted.elapsed() < SOON, "{}", waiting.stderr());
+        assert!(waiting.stderr().contains("the candidate two_2 is gone"), "{}", waiting.stderr());
+    }
+}
+
+#[test]
+fn a_wait_without_a_limit_ends_when_the_handover_comes_no_further() {
+    let plane = shared();
+    let contest = Contest::start(plane);
+    let plugin = admin(plane);
+    let set = ["candidates", "set-priority", "two", "9", "-n", &contest.namespace, "--yes", "--wait"];
+    let mut waiting = plugin.start(&set);
+    waiting.until_stderr("it is elected", HANDOVER, |text| text.contains("two_2 is elected"));
+    std::thread::sleep(Duration::from_secs(30));
+    assert_eq!(waiting.wait(), 124, "{}", waiting.stderr());
+    assert!(waiting.stderr().contains("error: two_2 does not lead after "), "{}", waiting.stderr());
 }
 
 /// What is set for a time is not left behind, whatever happens.

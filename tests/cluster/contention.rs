@@ -430,10 +430,14 @@ fn what_has_run_out_is_not_renewed_over_medik8s() {
     plugin().run(&["maint", "acquire", &node, "--holder", "jane", "-d", "1s"]).expect(0);
     thread::sleep(Duration::from_secs(5));
     write(MEDIK8S, &format!("node-{node}"), "node-maintenance", 60);
-    plugin().run(&["maint", "renew", &node, "--holder", "jane"]).expect(4).says("medik8s").says("run out");
+    plugin()
+        .run(&["maint", "renew", &node, "--holder", "jane"])
+        .expect(4)
+        .says("medik8s")
+        .says("your lease had expired");
     delete_medik8s(&node);
     let renewed = plugin().run(&["maint", "renew", &node, "--holder", "jane"]).expect(0);
-    assert!(renewed.stdout.contains("your time had run out"), "{renewed:?}");
+    assert!(renewed.stdout.contains("your lease had expired"), "{renewed:?}");
 }
 
 /// The answer is late, or lost, and the lease is being deleted by then.
@@ -716,7 +720,7 @@ fn what_one_holds_as_an_administrator_is_adopted_as_such_and_given_back() {
     plugin()
         .run(&["maint", "run", &node, "--holder", "ann", "--", "true"])
         .expect(4)
-        .says("--admin goes on from it");
+        .says("--admin keeps it");
     let args = ["maint", "run", &node, "--holder", "ann", "--admin", "--", "sh", "-c", script];
     let run = plugin().run(&args).expect(0);
     assert!(run.stdout.starts_with("kubeadm:ann#"), "{run:?}");

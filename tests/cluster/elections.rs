@@ -164,6 +164,17 @@ fn a_leader_that_has_stepped_down_and_exited_gets_no_priority() {
     set("b", "9", &[]).expect(0);
     let asked = || world.lease("exits").is_some_and(|lease| lease.spec.preferred_holder.is_some());
     wait_for("a is asked to step down", SOON, asked, || format!("{:?}", world.lease("exits")));
+    // An interrupt while it waits, before anything is written, ends it at once.
+    let args = ["candidates", "set-priority", &old, "20", "-n", &namespace, "--yes", "--wait"];
+    let clear = ["candidates", "clear-priority", "b", "-n", &namespace, "--yes"];
+    for (args, signal) in [(&args[..], "-INT"), (&args, "-TERM"), (&clear, "-INT")] {
+        let mut waiting = plugin.start(args);
+        waiting.until_stderr("it waits", SOON, |text| text.contains("when that is over"));
+        let interrupted = Instant::now();
+        waiting.signal(signal);
+        assert_eq!(waiting.wait(), 130, "{}", waiting.stderr());
+        assert!(interrupted.elapsed() < Duration::from_secs(2), "{}", waiting.stderr());
+    }
     let set = set("a", "20", &["--wait"]).expect(3);
     assert!(set.stderr.contains("when that is over"), "{set:?}");
     assert!(set.stderr.contains(&format!("{old} has ended")), "{set:?}");

@@ -188,9 +188,12 @@ fn medik8s_that_could_be_seen_is_not_ignored_when_it_cannot_be() {
         others(&[&node]);
         let (moment, reads, path) =
             (Moment::default(), AtomicUsize::new(0), format!("/{MEDIK8S}/leases/node-{node}"));
+        // One that may not be got is looked for in a list of those with its name.
+        let listed = format!("/{MEDIK8S}/leases?&fieldSelector=metadata.name%3Dnode-{node}");
         let proxy = FaultProxy::start(shared(), move |_, asked| {
             // The first is that of before the wait.
-            let refused = asked.contains(&path) && reads.fetch_add(1, Ordering::SeqCst) > 0;
+            let read = asked.contains(&path) || (asked.contains(&listed) && !asked.contains("watch"));
+            let refused = read && reads.fetch_add(1, Ordering::SeqCst) > 0;
             if refused && (lasting || moment.lasts(1000)) { Fault::Refuse(403) } else { Fault::None }
         });
         let args = ["maint", "acquire", &node, "--holder", "jane", "--wait"];

@@ -163,6 +163,12 @@ impl Cluster {
         Ok(self.list(&query).await?.items.into_iter().next())
     }
 
+    /// Whether medik8s' lease on one of these nodes could be read before.
+    pub fn has_read_medik8s<'a>(&self, mut nodes: impl Iterator<Item = &'a Metadata>) -> bool {
+        let read = lock(&self.medik8s_read);
+        nodes.any(|node| read.contains(&node.name))
+    }
+
     /// Notes that medik8s' leases on these nodes could be read.
     pub fn medik8s_was_read<'a>(&self, nodes: impl Iterator<Item = &'a Metadata>) {
         lock(&self.medik8s_read).extend(nodes.map(|node| node.name.clone()));

@@ -8,7 +8,7 @@ use crate::{
     error::{Error, ObjectKind, Result},
     rules::{
         lease::{Lease, Metadata},
-        maintenance,
+        maintenance::{self, MEDIK8S_NAMESPACE},
         time::ServerTime,
     },
 };
@@ -48,11 +48,13 @@ pub async fn targets(cluster: &Cluster, which: &Selection) -> Result<Vec<NodeTar
     names.dedup();
     let targets = match names.len() {
         1..=FEW => match read(cluster, &names, which.deleted_too).await {
-            // A user with permission to list them may lack that to get one.
-            Err(refused @ Error::Forbidden { .. }) => match list(cluster, which, &names).await {
-                Err(Error::Forbidden { .. }) => return Err(refused),
-                targets => targets?,
-            },
+            // A user with permission to list them may lack that to get one. A lease of medik8s was listed already.
+            Err(refused @ Error::Forbidden { .. }) if !is_of_medik8s(&refused) => {
+                match list(cluster, which, &names).await {
+                    Err(Error::Forbidden { .. }) => return Err(refused),
+                    targets => targets?,
+                }
+            }
             targets => targets?,
         },
         _ => list(cluster, which, &names).await?,
@@ -74,6 +76,10 @@ pub async fn targets(cluster: &Cluster, which: &Selection) -> Result<Vec<NodeTar
     Ok(targets)
 }
 
+fn is_of_medik8s(error: &Error) -> bool {
+    matches!(error, Error::Forbidden { needs, .. } if needs.namespace.as_deref() == Some(MEDIK8S_NAMESPACE))
+}
+
 /// Those of a few nodes that exist.
 async fn read(cluster: &Cluster, names: &[String], deleted_too: bool) -> Result<Vec<NodeTarget>> {
     let read = |name| read_one(cluster, name, deleted_too);
@@ -85,12 +91,15 @@ async fn read(cluster: &Cluster, names: &[String], deleted_too: bool) -> Result<
 /// Those of the selection, or of many names, that exist, out of a list of all.
 async fn list(cluster: &Cluster, which: &Selection, names: &[String]) -> Result<Vec<NodeTarget>> {
     let (leases, medik8s) = (leases(), medik8s_leases());
-    let (nodes, leases, medik8s) = tokio::try_join!(
+    let (nodes, leases, mut medik8s) = tokio::try_join!(
         cluster.nodes(which.labels.as_deref()),
         cluster.list::<Lease>(&leases),
         cluster.list::<Lease>(&medik8s),
     )?;
-    // Without the permission the list has no version either.
+    // Without the permission the list has no version either. Where there was permission before, that is an error.
+    if medik8s.resource_version.is_empty() && cluster.has_read_medik8s(nodes.iter()) {
+        medik8s = cluster.list(&Query::new(LEASES).namespace(MEDIK8S_NAMESPACE)).await?;
+    }
     if !medik8s.resource_version.is_empty() {
         cluster.medik8s_was_read(nodes.iter());
     }
@@ -174,5 +183,5 @@ pub fn leases() -> Query {
 
 /// medik8s' leases, as far as they may be read.
 pub fn medik8s_leases() -> Query {
-    Query::new(LEASES).namespace(maintenance::MEDIK8S_NAMESPACE).optional(MEDIK8S_UNSEEN)
+    Query::new(LEASES).namespace(MEDIK8S_NAMESPACE).optional(MEDIK8S_UNSEEN)
 }

@@ -68,16 +68,23 @@ async fn keep_unless_lost<T>(
     if let Some(lost) = overdue(schedule.terminate) {
         return Err(lost);
     }
-    let older = held.iter().filter(|held| (held.sent() + FRESH).has_passed());
-    try_join_all(older.map(|held| renew_now(cluster, held, schedule))).await?;
-    // The timers of renewals stand still while the machine sleeps, so each poll of the work looks at the clock.
-    let mut work = pin!(work);
-    let work = poll_fn(|context| {
-        if let Some(lost) = overdue(schedule.kill) {
-            return Poll::Ready(Err(lost));
+    let work = async {
+        let older = held.iter().filter(|held| (held.sent() + FRESH).has_passed());
+        try_join_all(older.map(|held| renew_now(cluster, held, schedule))).await?;
+        // One of them may have taken its time.
+        if let Some(lost) = overdue(schedule.terminate) {
+            return Err(lost);
         }
-        work.as_mut().poll(context).map(|outcome| overdue(schedule.kill).map_or(Ok(outcome), Err))
-    });
+        // The timers of renewals stand still while the machine sleeps, so each poll of the work looks at the clock.
+        let mut work = pin!(work);
+        let work = poll_fn(|context| {
+            if let Some(lost) = overdue(schedule.kill) {
+                return Poll::Ready(Err(lost));
+            }
+            work.as_mut().poll(context).map(|outcome| overdue(schedule.kill).map_or(Ok(outcome), Err))
+        });
+        work.await
+    };
     tokio::select! {
         biased;
         lost = keep(cluster, held, schedule, |_| ()) => Err(lost),
@@ -110,6 +117,10 @@ pub struct Ran {
 /// Runs a command under leases, and releases them when it has ended, with everything that it started. What
 /// was taken for a command that did not start is put back as it was. The processes that guard the command are
 /// `program`, executed again.
+///
+/// This is for a program that runs one command, and has no other children: it adopts what the command leaves
+/// behind, ends all that descends from it if a guard is killed, and keeps its handlers of signals (such as TERM)
+/// when the command has ended.
 #[cfg(unix)]
 pub async fn run(
     cluster: &Cluster,

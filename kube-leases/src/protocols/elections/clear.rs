@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{
     ElectionFailure, ElectionProgress, ElectionStep, Intent, address_of,
     handover::{self, follow_all},
-    keep, not_interrupted, note,
+    keep, not_interrupted, not_interrupted_during, note,
     priority::write,
     report,
     rescue::rescue_all,
@@ -52,7 +52,9 @@ pub async fn clear(
 ) -> Result<(), ElectionFailure> {
     let with_care = !request.writing.dry_run && !request.force;
     if with_care {
-        plans = settle_all(cluster, plans, &change(candidates), progress).await?;
+        let change = change(candidates);
+        let settled = settle_all(cluster, plans, &change, progress);
+        plans = not_interrupted_during(interrupts, settled).await?;
         not_interrupted(interrupts).await?;
     }
     let mut failure = None;

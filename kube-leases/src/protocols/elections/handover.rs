@@ -1,12 +1,13 @@
 //! Following an election: whether a candidate acknowledges a ping, and how leadership moves.
 
-use std::time::Duration;
+use std::{sync::Mutex, time::Duration};
 
 use futures::future::try_join_all;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{
-    super::CONFLICT_ATTEMPTS, ElectionFailure, ElectionProgress, ElectionStep, address_of, note, report,
+    super::{CONFLICT_ATTEMPTS, log::lock},
+    ElectionFailure, ElectionProgress, ElectionStep, address_of, note, report,
 };
 use crate::{
     client::{
@@ -167,6 +168,27 @@ impl HandoverStage {
     }
 }
 
+impl HandoverStage {
+    /// Whether it is another stage than the one before, or the same with another leader.
+    fn is_further_than(&self, before: &Self) -> bool {
+        match (self, before) {
+            (
+                Self::SteppingDown { leader, to, .. },
+                Self::SteppingDown { leader: leader_before, to: to_before, .. },
+            ) => (leader, to) != (leader_before, to_before),
+            _ => self != before,
+        }
+    }
+
+    /// The time until the lease of a leader that steps down expires.
+    fn left(&self) -> Duration {
+        match self {
+            Self::SteppingDown { left, .. } => Duration::try_from(*left).unwrap_or_default(),
+            _ => Duration::ZERO,
+        }
+    }
+}
+
 /// What came of a handover that was followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Followed {
@@ -189,7 +211,8 @@ pub async fn follow_all(
 ) -> Result<(), ElectionFailure> {
     let began = Instant::now();
     for plan in plans {
-        follow(cluster, plan, within.saturating_sub(began.elapsed()), progress).await?;
+        let elapsed = if within == Duration::MAX { Duration::ZERO } else { began.elapsed() };
+        follow(cluster, plan, within.saturating_sub(elapsed), progress).await?;
     }
     Ok(())
 }
@@ -225,7 +248,8 @@ pub async fn follow(
     report(progress, ElectionStep::Followed { plan, outcome: &outcome })
 }
 
-/// Waits until one of these candidates leads and renews, and reports each stage: which one it is.
+/// Waits until one of these candidates leads and renews, and reports each stage: which one it is. Without a limit
+/// ([`Duration::MAX`]) it is given up when it comes no further for longer than it usually takes.
 pub async fn until_leads(
     cluster: &Cluster,
     lease: &Address,
@@ -235,19 +259,38 @@ pub async fn until_leads(
 ) -> Result<String, ElectionFailure> {
     let mut renewed = None;
     let mut last = None;
+    let began = Instant::now();
+    let stuck_at = Mutex::new(began + USUAL);
     let leads = until(cluster, LEASES, lease, QUIET, |lease: Option<&Object<Lease>>| {
         let lease = lease.map(|lease| &*lease.value);
         let stage = HandoverStage::of(lease, candidates, &mut renewed, cluster.server_time());
         report(&stage);
+        if last.as_ref().is_none_or(|last| stage.is_further_than(last)) {
+            *lock(&stuck_at) = Instant::now() + USUAL + stage.left();
+        }
         let leads = stage == HandoverStage::Leads;
         last = Some(stage);
         lease.filter(|_| leads).map(|lease| lease.holder().to_owned())
     });
-    if let Ok(leads) = timeout(within, leads).await {
-        return Ok(leads?);
+    let over = async {
+        if within < Duration::MAX {
+            return sleep(within).await;
+        }
+        loop {
+            let stuck_at = *lock(&stuck_at);
+            if stuck_at <= Instant::now() {
+                return;
+            }
+            sleep_until(stuck_at).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        leads = leads => return Ok(leads?),
+        () = over => {}
     }
-    let rounded = within.saturating_add(Duration::from_millis(500)).as_secs();
-    let after = Duration::from_secs(rounded);
+    let waited = within.min(began.elapsed());
+    let after = Duration::from_secs(waited.saturating_add(Duration::from_millis(500)).as_secs());
     Err(ElectionFailure::NotLeading { candidates: candidates.to_vec(), after, last })
 }
 
@@ -256,6 +299,29 @@ mod tests {
     use super::*;
     use jiff::{SignedDuration, Timestamp};
     use k8s_openapi::{api::coordination::v1::LeaseSpec, apimachinery::pkg::apis::meta::v1::MicroTime};
+
+    #[test]
+    fn a_handover_comes_further() {
+        let waiting = |leader: &str| HandoverStage::Waiting { leader: leader.into() };
+        let stepping = |leader: &str, to: &str, left| HandoverStage::SteppingDown {
+            leader: leader.into(),
+            to: to.into(),
+            left: SignedDuration::from_secs(left),
+        };
+        for (now, before, is_further) in [
+            (waiting("a"), waiting("a"), false),
+            (waiting("b"), waiting("a"), true),
+            (stepping("a", "b", 9), waiting("a"), true),
+            (stepping("a", "b", 8), stepping("a", "b", 9), false),
+            (stepping("a", "c", 8), stepping("a", "b", 9), true),
+            (HandoverStage::Electing, stepping("a", "b", 0), true),
+            (HandoverStage::Electing, HandoverStage::Electing, false),
+        ] {
+            assert_eq!(now.is_further_than(&before), is_further, "{now:?} after {before:?}");
+        }
+        assert_eq!(stepping("a", "b", 9).left(), Duration::from_secs(9));
+        assert_eq!(stepping("a", "b", -1).left(), Duration::ZERO);
+    }
 
     #[test]
     fn a_handover_goes_through_its_stages() {

@@ -97,9 +97,10 @@ pub async fn until_leads(
     if let Ok(waited) = timeout(left, follow(cluster, wanted, &mut report, &mut last)).await {
         return waited;
     }
-    // A little more time, to tell what is wrong.
+    // A little more time, to tell what is wrong; not if the lease could not be watched.
+    let extra = if last.is_some() { QUIET } else { Duration::ZERO };
     let looks = async { (has_namespace(cluster, wanted).await, candidates(cluster, wanted).await) };
-    let (has_namespace, candidates) = timeout(QUIET, looks).await.unwrap_or((true, Vec::new()));
+    let (has_namespace, candidates) = timeout(extra, looks).await.unwrap_or((true, Vec::new()));
     Ok(LeadershipOutcome::TimedOut(TimedOut {
         last,
         has_namespace,

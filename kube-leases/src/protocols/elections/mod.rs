@@ -283,6 +283,18 @@ async fn not_interrupted(interrupts: &Interrupts) -> Result<(), ElectionFailure>
     interrupts.none_so_far().await.map_err(|_| ElectionFailure::Interrupted)
 }
 
+/// Something that takes its time, and has written nothing that an interrupt would leave behind.
+async fn not_interrupted_during<T>(
+    interrupts: &Interrupts,
+    work: impl Future<Output = Result<T, ElectionFailure>>,
+) -> Result<T, ElectionFailure> {
+    tokio::select! {
+        biased;
+        _ = interrupts.next() => Err(ElectionFailure::Interrupted),
+        done = work => done,
+    }
+}
+
 /// Where the lease of a plan is.
 pub fn address_of(plan: &Plan) -> Address {
     Address::new(&plan.namespace, &plan.lease)

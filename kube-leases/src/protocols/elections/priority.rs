@@ -12,7 +12,7 @@ use super::{
     super::CONFLICT_ATTEMPTS,
     ElectionFailure, ElectionProgress, ElectionStep, Intent, address_of,
     handover::{self, Acknowledgement, follow_all},
-    not_interrupted, note, report,
+    not_interrupted, not_interrupted_during, note, report,
     rescue::{DECIDED_WITHIN, rescue},
     settle::{is_stranded, settle},
     timed,
@@ -106,12 +106,16 @@ pub async fn set(
     interrupts: &Interrupts,
 ) -> Result<(), ElectionFailure> {
     if !request.writing.dry_run {
-        for target in &mut targets {
-            let wanted = (request.value, request.force);
-            let last = until_it_can_be_set(cluster, resource, target, wanted, progress).await?;
-            // Another client may have written since what was agreed on.
-            target.plan = last.unwrap_or_else(|| target.plan.clone());
-        }
+        let can_be_set = async {
+            for target in &mut targets {
+                let wanted = (request.value, request.force);
+                let last = until_it_can_be_set(cluster, resource, target, wanted, progress).await?;
+                // Another client may have written since what was agreed on.
+                target.plan = last.unwrap_or_else(|| target.plan.clone());
+            }
+            Ok(())
+        };
+        not_interrupted_during(interrupts, can_be_set).await?;
     }
     // From now on: confirmation may have taken its time.
     let end = request.length.and_then(|length| cluster.server_time().0.checked_add(length).ok());
@@ -177,8 +181,10 @@ async fn for_good(
     let Some(wait) = request.wait.filter(|_| !dry_run) else { return Ok(()) };
     let plans = plans_of(settings);
     let followed = tokio::select! {
-        followed = follow_all(cluster, plans, wait, progress) => Some(followed),
+        biased;
         _ = interrupts.next() => None,
+        followed = follow_all(cluster, plans, wait, progress) => Some(followed),
+        lost = timed::until_none_can_lead(settings) => Some(Err(lost)),
     };
     followed.unwrap_or_else(|| {
         let candidates: Vec<_> = settings.iter().map(Setting::candidate).collect();

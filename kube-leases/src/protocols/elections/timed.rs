@@ -1,7 +1,7 @@
 //! Priorities for a time: set, kept, and cleared when their time is over, when it is interrupted, or when anything
 //! fails. They were meant for a time, and are not left behind.
 
-use std::time::Duration;
+use std::{future::pending, time::Duration};
 
 use futures::future::join_all;
 use jiff::Timestamp;
@@ -17,7 +17,11 @@ use super::{
     settle::settle,
 };
 use crate::{
-    client::{Cluster, Object, Refusal, candidates::address, watch::until},
+    client::{
+        Cluster, Object, Refusal,
+        candidates::{address, vanished},
+        watch::until,
+    },
     interrupts::Interrupts,
     rules::{
         candidate::Candidate,
@@ -48,7 +52,6 @@ pub(super) async fn set(
     progress: &mut dyn ElectionProgress,
     interrupts: &Interrupts,
 ) -> Result<(), ElectionFailure> {
-    let mut not_followed = None;
     let outcome = {
         let work = async {
             for setting in settings.iter_mut() {
@@ -57,21 +60,12 @@ pub(super) async fn set(
                 report(progress, ElectionStep::Set(setting.target))?;
             }
             if let Some(wait) = wait {
-                let began = Instant::now();
-                let kept = tokio::select! {
+                // Also a wait without a limit ends with the priorities.
+                let wait = wait.min(left(cluster, expires));
+                tokio::select! {
                     biased;
-                    // Also without an end of its own it ends with the priorities.
-                    followed = follow_all(cluster, plans_of(settings), wait.min(left(cluster, expires)), progress) => {
-                        followed.map(|()| None)
-                    }
-                    // Who is followed will not lead.
-                    ended = ended(settings) => ended.map(Some),
-                };
-                if let Some(kept) = kept? {
-                    let candidates = settings.iter().map(|it| it.candidate().name().to_owned()).collect();
-                    let after = Duration::from_secs(began.elapsed().as_secs());
-                    not_followed = Some(ElectionFailure::NotLeading { candidates, after, last: None });
-                    return Ok(kept);
+                    followed = follow_all(cluster, plans_of(settings), wait, progress) => followed?,
+                    lost = until_none_can_lead(settings) => return Err(lost),
                 }
             }
             keep_until(cluster, settings, expires, progress).await
@@ -118,9 +112,7 @@ pub(super) async fn set(
         return Err(failure);
     }
     let silent = kept.iter().position(|kept| matches!(kept, Kept::Silent)).and_then(|n| settings.get(n));
-    let silent =
-        silent.map(|setting| ElectionFailure::Silent { candidate: setting.candidate().name().to_owned() });
-    silent.or(not_followed).map_or(Ok(()), Err)
+    silent.map_or(Ok(()), |setting| Err(is_silent(setting)))
 }
 
 /// Waits until the time of the priorities is over, or none of them is left to keep.
@@ -143,7 +135,7 @@ async fn keep_until(
         }
     };
     tokio::select! {
-        ended = ended(settings) => ended,
+        ended = join_all(settings.iter().map(watch)) => ended.into_iter().collect(),
         () = over => Ok(settings.iter().map(|_| Kept::Over).collect()),
     }
 }
@@ -153,28 +145,53 @@ fn left(cluster: &Cluster, then: Timestamp) -> Duration {
     Duration::try_from(then.duration_since(cluster.server_time().0)).unwrap_or_default()
 }
 
-/// Waits until none of the priorities is left to keep.
-async fn ended(settings: &[Setting<'_>]) -> Result<Vec<Kept>, ElectionFailure> {
-    join_all(settings.iter().map(watch)).await.into_iter().collect()
+fn is_silent(setting: &Setting<'_>) -> ElectionFailure {
+    ElectionFailure::Silent { candidate: setting.candidate().name().to_owned() }
+}
+
+/// Waits until none of the candidates can come to lead any more, and says why. One whose priority another client
+/// has changed still can. Without permission to watch candidates, that is not noticed.
+pub(super) async fn until_none_can_lead(settings: &[Setting<'_>]) -> ElectionFailure {
+    let reasons = settings.iter().map(async |setting| {
+        let gone = watch_until(setting, |kept| !matches!(kept, Kept::Gone(Gone::Changed))).await;
+        match gone {
+            Ok(Kept::Gone(_)) => vanished(setting.candidate()).into(),
+            Ok(_) => is_silent(setting),
+            Err(_) => pending().await,
+        }
+    });
+    let first = join_all(reasons).await.into_iter().next();
+    match first {
+        Some(reason) => reason,
+        None => pending().await,
+    }
 }
 
 /// Waits until there is nothing to keep any more.
 async fn watch(setting: &Setting<'_>) -> Result<Kept, ElectionFailure> {
+    watch_until(setting, |_| true).await
+}
+
+/// Waits until it ends in a way that counts.
+async fn watch_until(
+    setting: &Setting<'_>,
+    counts: impl Fn(&Kept) -> bool + Send + Sync,
+) -> Result<Kept, ElectionFailure> {
     let (cluster, candidate) = (setting.cluster, setting.candidate());
     let at = address(candidate);
-    let kept = until(cluster, setting.resource, &at, QUIET, |now: Option<&Object<Candidate>>| {
+    let judge = |now: Option<&Object<Candidate>>| {
         let Some(now) = now.filter(|now| now.value.metadata.uid == candidate.metadata.uid) else {
             return Some(Kept::Gone(Gone::Deleted));
         };
         if !setting.is_ours(&now.value) {
-            return Some(Kept::Gone(Gone::Changed));
+            return Some(Kept::Gone(Gone::Changed)).filter(&counts);
         }
         let time = cluster.server_time();
         let unanswered = now.value.spec.ping_time.filter(|_| now.value.owes_acknowledgement());
         let silent = unanswered.is_some_and(|pinged| time.since(pinged) > SILENT_FOR);
         (silent || now.value.is_overdue(time)).then_some(Kept::Silent)
-    });
-    Ok(kept.await?)
+    };
+    Ok(until(cluster, setting.resource, &at, QUIET, judge).await?)
 }
 
 /// Clears what this run wrote, or may have written, once the handover is over that it began. `false` if there is
