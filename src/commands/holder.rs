@@ -15,8 +15,8 @@ pub async fn who(identity: &Identity, admin: bool, cluster: &Cluster) -> Result<
     }
     let user = cluster.whoami().await.map_err(|error| match error {
         LibraryError::NotServed { .. } | LibraryError::Forbidden { .. } => Error::Refused {
-            message: format!("the server does not say who you are: {error}"),
-            hint: Some("--holder NAME says it instead".into()),
+            message: format!("cannot determine your user name (SelfSubjectReview): {error}"),
+            hint: Some("set the holder identity with --holder NAME".into()),
         },
         error => error.into(),
     })?;

@@ -72,7 +72,7 @@ pub struct NewEvent<'a> {
 }
 
 impl Cluster {
-    /// Evicts a pod as it was read: with its grace, and if its disruption budgets allow it.
+    /// Evicts a pod as it was read: with its grace period, and if its disruption budgets allow it.
     pub async fn evict(&self, pod: &Pod, dry_run: bool) -> Result<()> {
         let at = pod.address();
         let how = DeleteRequest {
