@@ -27,8 +27,8 @@ number follows from the rule only.
   without a surge, and a controller of an unknown kind, without permission to read it, or with an unknown owner.
 - A pod that leads is high where its node is alive, and critical where that is not known. A pod over its
   disruption budget, or without which no majority of the replicas of its set is ready, is high at least, unless
-  the node controller has set its node to Unknown; other ready replicas do not lower the risk. What cannot be
-  read for lack of permission counts as the worst that it could be.
+  its node is silent, gone or fenced; other ready replicas do not lower the risk. What cannot be read for lack
+  of permission counts as the worst that it could be.
 - With a terminationGracePeriodSeconds of 0 the risk is the same, but every deletion that does not ask for
   more, also by a controller that is scaled or restarted, removes the object before the containers have
   ended. To delete a pod that must not run twice, its controller is then scaled to 0 or suspended, and brought
