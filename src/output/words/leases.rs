@@ -9,7 +9,7 @@ use kube_leases::{
     protocols::{Blocked, NotTaken, Released, Undone},
     rules::{
         duration::age,
-        holder::{NoHolder, RESERVED_PREFIX, Who},
+        holder::{InvalidHolder, RESERVED_PREFIX, Who},
         lease::Lease,
         maintenance::{self, MaintenanceStanding},
         taking::ClaimObstacle,
@@ -44,11 +44,11 @@ pub fn holding(standing: &MaintenanceStanding, lease: Option<&Lease>, now: Serve
 }
 
 /// Why a text cannot be the identity of a holder.
-pub fn no_holder(why: NoHolder) -> String {
+pub fn invalid_holder(why: InvalidHolder) -> String {
     match why {
-        NoHolder::Empty => "a holder cannot be empty".to_owned(),
-        NoHolder::ControlCharacters => "a holder cannot have control characters".to_owned(),
-        NoHolder::Reserved => format!(
+        InvalidHolder::Empty => "a holder cannot be empty".to_owned(),
+        InvalidHolder::ControlCharacters => "a holder cannot have control characters".to_owned(),
+        InvalidHolder::Reserved => format!(
             "a holder cannot begin with '{RESERVED_PREFIX}': that is reserved for administrators, see --admin"
         ),
     }
