@@ -186,8 +186,8 @@ impl View for Shown<'_> {
         let wrong: usize = rows.iter().map(|row| row.troubles).sum();
         let wrong = match wrong {
             0 => String::new(),
-            1 => "; 1 thing is wrong: see 'candidates explain'".to_owned(),
-            count => format!("; {count} things are wrong: see 'candidates explain'"),
+            1 => "; 1 thing is wrong: see 'kubectl lease candidates explain'".to_owned(),
+            count => format!("; {count} things are wrong: see 'kubectl lease candidates explain'"),
         };
         format!("{} candidates, {} of {} leases led{wrong}", rows.len(), led.len(), leases.len())
     }

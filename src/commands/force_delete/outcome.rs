@@ -89,7 +89,7 @@ pub fn not_deleted(why: NotDeleted, pod: &Pod, printer: &mut Printer) -> Error {
         }
         NotDeleted::Unknown(error) => {
             printer.warn(&format!(
-                "whether {name} was deleted is not known: read it again before anything else is done"
+                "whether {name} was deleted is not known: check with 'kubectl get pod' before anything else is done"
             ));
             error.into()
         }
