@@ -99,7 +99,7 @@ elections() {
   show kubectl lease candidates
 
   # Not cp-3's: it talked to the kube-apiserver that was just killed, and may not have found it again.
-  title "The one on cp-2 is preferred, and the lead moves to it:"
+  title "The one on cp-2 is preferred, and leadership moves to it:"
   show kubectl lease candidates set-priority cp-2 100 --yes --wait=1m
   show kubectl lease candidates explain kube-controller-manager
   show kubectl lease leaders
@@ -135,7 +135,7 @@ MANIFEST
   refused kubectl lease force-delete pod db-0
   kubectl delete statefulset db --cascade=orphan >/dev/null
 
-  title "The machine is switched off. Marked out of service, its pods are deleted:"
+  title "The machine is powered off. Marked out of service, its pods are deleted:"
   show kubectl lease fence node-3 --confirm --wait=2m
 }
 
@@ -163,7 +163,7 @@ partition() {
   refused kubectl lease force-delete pod payments-0 --confirm
   pause
 
-  title "The advice is followed. The machine of node-1 is switched off:"
+  title "The advice is followed. The machine of node-1 is powered off:"
   printf '$ echo off >target/sandbox/node-1/power\n'
   echo off >"$folder/node-1/power"
   await 60 [ ! -e "$folder/node-1/machine/pid" ]
@@ -172,7 +172,7 @@ partition() {
   show kubectl lease fence node-1 --confirm --i-have-fenced --wait=2m
   await 90 writes payments-0 node-2
 
-  title "node-1 is connected and switched on, and taken into service again:"
+  title "node-1 is connected and switched on, and put back into service:"
   printf '$ echo up >target/sandbox/node-1/network\n$ echo on >target/sandbox/node-1/power\n'
   echo up >"$folder/node-1/network"
   echo on >"$folder/node-1/power"

@@ -8,7 +8,10 @@ pub use library::causes;
 
 use kube_leases::client::Refusal;
 
-use crate::{exit::ExitCode, output::words::election::NO_COORDINATION};
+use crate::{
+    exit::ExitCode,
+    output::words::{election::NO_COORDINATION, paste::pasted},
+};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -25,7 +28,7 @@ pub enum Error {
     Held { message: String, hint: Option<String> },
     /// Refused, or declined at the prompt.
     Refused { message: String, hint: Option<String> },
-    /// Something changed between the look and the write.
+    /// Conflict: an object changed after it was read.
     LostRace { message: String },
     /// The lease was lost while its command ran, and the command was ended.
     LeaseLost { message: String },
@@ -241,7 +244,7 @@ fn library_hint(error: &library::Error) -> Option<String> {
         Lib::Forbidden { .. } if error.is_denied_by_policy() => {
             "a policy of this cluster refuses it, whatever else you may do"
         }
-        Lib::Forbidden { needs, .. } => return Some(grant(needs)),
+        Lib::Forbidden { message, needs } => return Some(grant(needs, user_in(message))),
         Lib::NotServed { api, .. } if api.starts_with("leasecandidates") => NO_COORDINATION,
         Lib::Configuration { .. }
         | Lib::Invalid { .. }
@@ -260,16 +263,25 @@ fn library_hint(error: &library::Error) -> Option<String> {
     Some(hint.to_owned())
 }
 
-/// How an administrator grants a permission.
-fn grant(needs: &Permission) -> String {
+/// The user that a 403 names: `User "jane" cannot list resource …`.
+fn user_in(message: &str) -> Option<&str> {
+    message.split_once("User \"")?.1.split_once('"').map(|(user, _)| user)
+}
+
+/// How an administrator grants a permission: a role that is named for it, and its binding, as commands to type.
+fn grant(needs: &Permission, user: Option<&str>) -> String {
     let Permission { verbs, resource, namespace } = needs;
     let (kind, scope) = match namespace {
         Some(namespace) => ("role", format!(" -n {namespace}")),
         None => ("clusterrole", String::new()),
     };
+    let (plural, _) = resource.split_once('.').unwrap_or((resource, ""));
+    let role = format!("{plural}-{verbs}").replace(['/', ','], "-");
+    let user = user.map_or("USER", |user| pasted(user, "USER"));
+    let binding = format!("{role}:{}", user.replace('/', "-"));
     let mut words = format!(
-        "an administrator can grant it with 'kubectl create {kind} lease-reader{scope} \
-         --verb={verbs} --resource={resource}' and a {kind}binding to you"
+        "an administrator can grant it with 'kubectl create {kind} {role}{scope} --verb={verbs} \
+         --resource={resource}' and 'kubectl create {kind}binding {binding}{scope} --{kind}={role} --user={user}'"
     );
     if namespace.is_none() && resource.starts_with("lease") {
         words.push_str("; or look in one namespace, with -n, where you have it");
@@ -333,18 +345,27 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_right_is_named_with_the_command_that_grants_it() {
+    fn a_missing_permission_is_named_with_the_commands_that_grant_it() {
+        let message =
+            |user: &str| format!("leases is forbidden: User \"{user}\" cannot list resource \"leases\"");
         let mut needs = Permission {
             verbs: "list,watch",
             resource: "leases.coordination.k8s.io".into(),
             namespace: Some("kube-system".into()),
         };
         assert_eq!(
-            grant(&needs),
-            "an administrator can grant it with 'kubectl create role lease-reader -n kube-system \
-             --verb=list,watch --resource=leases.coordination.k8s.io' and a rolebinding to you"
+            grant(&needs, user_in(&message("jane"))),
+            "an administrator can grant it with 'kubectl create role leases-list-watch -n kube-system \
+             --verb=list,watch --resource=leases.coordination.k8s.io' and 'kubectl create rolebinding \
+             leases-list-watch:jane -n kube-system --role=leases-list-watch --user=jane'"
         );
         needs.namespace = None;
-        assert!(grant(&needs).contains("kubectl create clusterrole lease-reader --verb"));
+        let words = grant(&needs, user_in(&message("https://idp/x")));
+        assert!(words.contains("kubectl create clusterrole leases-list-watch --verb"), "{words}");
+        assert!(words.contains(" leases-list-watch:https:--idp-x --clusterrole"), "{words}");
+        // A name that a shell would take apart, and a message of another server.
+        for user in [user_in(&message("a; b")), user_in("no")] {
+            assert!(grant(&needs, user).contains(" --user=USER'"));
+        }
     }
 }

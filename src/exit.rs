@@ -13,7 +13,7 @@ pub enum ExitCode {
     NotFound,
     /// Held by another, or the condition asked about is false.
     Held,
-    /// Something changed between the look and the write.
+    /// Conflict: an object changed after it was read.
     LostRace,
     /// Refused, or declined at the prompt.
     Refused,
@@ -82,7 +82,7 @@ impl ExitCode {
             Self::Usage => "usage",
             Self::NotFound => "not found",
             Self::Held => "held by another, or condition false",
-            Self::LostRace => "lost a race",
+            Self::LostRace => "conflict: an object changed after it was read",
             Self::Refused => "refused or declined",
             Self::Forbidden => "forbidden or not authenticated",
             Self::LeaseLost => "lease lost while running",

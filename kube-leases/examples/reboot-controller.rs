@@ -1,7 +1,7 @@
 //! Holds a node for maintenance while it works on it.
 //!
 //! `reboot-controller NODE…`, on the cluster of the kubeconfig. It pretends to reboot the nodes, one after the
-//! other, and keeps everybody else off all of them meanwhile.
+//! other, and keeps every other holder off all of them meanwhile.
 
 #![expect(clippy::print_stdout, reason = "it is a program")]
 

@@ -14,7 +14,7 @@ use crate::{
 /// The duration of a leader's lease in Kubernetes' own components.
 const DURATION: Duration = Duration::from_secs(15);
 
-/// A candidate for the lead of whatever a Lease stands for.
+/// A candidate of the leader election on a Lease.
 ///
 /// Whether the leader is gone is judged as client-go does: when its lease was seen unchanged for its duration, by
 /// this machine's own clock. So candidates that use this and those that use client-go can share a lease.
@@ -63,7 +63,7 @@ impl Election {
         }
     }
 
-    /// How long the lead lasts without a renewal: so long do the other candidates wait if this process is killed.
+    /// How long leadership lasts without a renewal: so long do the other candidates wait if this process is killed.
     /// At least three seconds; 15 if it is not said, as in Kubernetes' own components.
     #[must_use]
     pub fn duration(self, duration: Duration) -> Self {
@@ -121,11 +121,11 @@ impl Election {
     }
 }
 
-/// The lead, as long as it is not lost.
+/// Leadership, until it is lost.
 ///
-/// It is renewed while [`lead`](Self::lead) runs, and only then. To drop this does not resign: the lead ends
-/// when the lease expires.
-#[must_use = "the lead is kept until it is resigned or expires"]
+/// It is renewed while [`lead`](Self::lead) runs, and only then. To drop this does not resign: leadership
+/// ends when the lease expires.
+#[must_use = "leadership is kept until it is resigned or expires"]
 pub struct Leadership {
     cluster: Arc<Cluster>,
     held: [Held; 1],
@@ -139,11 +139,11 @@ impl Leadership {
         &self.held[0].token
     }
 
-    /// Works as the leader while the lead is renewed. If it is lost, the work is dropped: before another may
-    /// lead, as far as it is lost by an outage. Work that blocks the thread stops the renewals too.
+    /// Works as the leader while the lease is renewed. If leadership is lost, the work is dropped; if renewals
+    /// fail, it is dropped before another candidate may lead. Work that blocks the thread stops the renewals too.
     ///
     /// # Errors
-    /// Why the lead was lost.
+    /// Why leadership was lost.
     pub async fn lead<T>(&self, work: impl Future<Output = T>) -> Result<T, Lost> {
         keep_while(&self.cluster, &self.held, self.schedule, work).await
     }

@@ -208,8 +208,8 @@ impl MaintenanceLease {
         self.held.iter().find(|held| held.at.name == node).map(|held| held.token.as_str())
     }
 
-    /// Works while the leases are renewed. If one of them is lost, the work is dropped: before another may take
-    /// the lease, as far as that is lost by an outage.
+    /// Works while the leases are renewed. If one of them is lost, the work is dropped; if renewals fail, it is
+    /// dropped before the lease expires for other holders.
     ///
     /// Work that blocks the thread stops the renewals too, and neither it nor what goes on in other tasks and
     /// processes is ended by that.

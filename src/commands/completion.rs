@@ -59,7 +59,7 @@ fn install(args: &InstallCompletion, printer: &mut Printer) -> Result<ExitCode> 
         }
         Ok(_) if !is_ours(&link) => {
             return Err(Error::Refused {
-                message: format!("{} is there already, and is something else", link.display()),
+                message: format!("{} exists and is not a link to {PLUGIN}", link.display()),
                 hint: Some("remove it first, if it is not needed".into()),
             });
         }
@@ -131,7 +131,7 @@ fn is_ours(copy: &Path) -> bool {
     copy.is_file()
 }
 
-/// Links need a right that few have.
+/// Symbolic links need a privilege on Windows that few users have: a copy.
 #[cfg(not(unix))]
 fn place(plugin: &Path, copy: &Path) -> io::Result<()> {
     fs::copy(plugin, copy).map(|_| ())

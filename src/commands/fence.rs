@@ -195,7 +195,7 @@ impl FenceProgress for Fencing<'_> {
             return ("Unfenced", format!("put back into service by {who}{reason} (was {was})"));
         }
         let heard = heard(node, self.cluster.server_time());
-        ("Fenced", format!("declared out of service by {who}{reason} ({heard})"))
+        ("Fenced", format!("marked out of service by {who}{reason} ({heard})"))
     }
 
     fn not_recorded(&mut self, why: kube_leases::Error) {
@@ -249,7 +249,7 @@ fn show(args: &Fence, shown: &NodeView, around: &Surroundings, cluster: &Cluster
     if !args.undo {
         match &around.attachments {
             None => {
-                lines.push(("volumes", format!("not seen: you cannot list {}", VOLUME_ATTACHMENTS.plural)));
+                lines.push(("volumes", format!("not read: you cannot list {}", VOLUME_ATTACHMENTS.plural)));
             }
             Some(all) => lines.extend(all.iter().map(|one| ("volume", attached(one)))),
         }
@@ -279,7 +279,7 @@ fn show(args: &Fence, shown: &NodeView, around: &Surroundings, cluster: &Cluster
     };
     printer.brief(&Brief {
         title: &args.node,
-        verdict: if args.undo { "to be put back into service" } else { "to be declared out of service" },
+        verdict: if args.undo { "to be put back into service" } else { "to be marked out of service" },
         tone: Tone::Doubtful,
         lines: &lines,
         lists: &[("then", &then), ("deleted", &deleted), ("not deleted: they tolerate the taint", &staying)],
@@ -315,7 +315,7 @@ fn confirm(
             let heard = heard(shown, now);
             return Err(Error::Refused {
                 message: format!("{node} is not back ({heard}), and there is no terminal to ask on"),
-                hint: Some("--confirm takes the taint off all the same".into()),
+                hint: Some("--confirm removes the taint all the same".into()),
             });
         }
         let message = format!("{node} was not fenced: there is no terminal to ask on");
@@ -323,7 +323,7 @@ fn confirm(
     }
     let yes = if args.undo {
         printer.note(&format!("{node} is not back ({})", heard(shown, now)));
-        prompt::confirm("Take the taint off?")?
+        prompt::confirm("Remove the taint?")?
     } else {
         let phrase = format!("{node} is off");
         let question = format!("Type '{phrase}' if you have made sure that it is; Enter stops");

@@ -51,9 +51,9 @@ fn check_namespace(at: &Address) -> Result<()> {
     if at.namespace == HEARTBEATS {
         return Err(Error::Refused {
             message: format!(
-                "the leases in {HEARTBEATS} are the nodes' heartbeats: who holds one fakes a living node"
+                "the leases in {HEARTBEATS} are node heartbeats: renewing one would make a dead node look alive"
             ),
-            hint: Some("'maint run NODE' holds a node for maintenance".into()),
+            hint: Some("'kubectl lease maint run NODE -- COMMAND' holds a node for maintenance".into()),
         });
     }
     if at.namespace == maintenance::NAMESPACE {

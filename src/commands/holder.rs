@@ -11,12 +11,12 @@ use kube_leases::{client::Cluster, error::Error as LibraryError, rules::holder::
 pub async fn who(identity: &Identity, admin: bool, cluster: &Cluster) -> Result<Who> {
     if let Some(holder) = &identity.holder {
         return Who::named(holder, admin)
-            .map_err(|why| Error::usage(format!("--holder '{holder}': {}", words::no_holder(why))));
+            .map_err(|why| Error::usage(format!("--holder '{holder}': {}", words::invalid_holder(why))));
     }
     let user = cluster.whoami().await.map_err(|error| match error {
         LibraryError::NotServed { .. } | LibraryError::Forbidden { .. } => Error::Refused {
-            message: format!("the server does not say who you are: {error}"),
-            hint: Some("--holder NAME says it instead".into()),
+            message: format!("cannot determine your user name (SelfSubjectReview): {error}"),
+            hint: Some("set the holder identity with --holder NAME".into()),
         },
         error => error.into(),
     })?;

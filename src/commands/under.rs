@@ -91,7 +91,9 @@ pub fn program() -> Result<Program> {
     }
     Err(Error::Refused {
         message: "running a command under a lease is not possible on this system yet".into(),
-        hint: Some("'maint acquire' and 'maint release' are".into()),
+        hint: Some(
+            "use 'kubectl lease maint acquire NODE' and 'kubectl lease maint release NODE' around it".into(),
+        ),
     })
 }
 

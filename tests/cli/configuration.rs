@@ -132,7 +132,7 @@ fn an_empty_flag_is_not_given() {
 }
 
 #[test]
-fn acting_as_somebody_needs_the_somebody() {
+fn impersonation_of_groups_needs_a_user() {
     run_as(&json!({}), &["--as-user-extra", "a=b"]).expect(2).says("need --as");
 }
 

@@ -146,7 +146,7 @@ fn a_watch_that_breaks_says_so_and_goes_on() {
 /// A healthy kube-apiserver has renewed within the last ten seconds or so when the connection goes;
 /// the thirteen here leave no room for more than the silence that is normal.
 #[test]
-fn a_connection_that_hangs_makes_nobody_late() {
+fn a_connection_that_hangs_makes_no_kube_apiserver_late() {
     let stub = Stub::start(|number, _| match number {
         0 => Reply::Whole(200, "", list(1, &[lease("a", 1, 13)])),
         1 => Reply::Silence,
@@ -161,7 +161,7 @@ fn a_connection_that_hangs_makes_nobody_late() {
 }
 
 #[test]
-fn a_watch_that_never_opens_is_a_lost_connection_and_makes_nobody_late() {
+fn a_watch_that_never_opens_is_a_lost_connection_and_makes_no_kube_apiserver_late() {
     let stub = Stub::start(|_, head| {
         if head.contains("watch=true") {
             Reply::Never

@@ -15,22 +15,24 @@ const HEAD: &str = "# Risks
 
 <!-- Made by `make generate` from the rule in kube-leases/src/rules/risk.rs: do not edit. -->
 
-How risky `kubectl lease force-delete` calls the deletion of a pod, by the state of its node, how far its
-deletion has come, who would start the next one, and what it writes to. A number names a test, below, that
-has seen the case on real nodes; a cell without one is the rule's word alone.
+The risk that `kubectl lease force-delete` shows for a pod, by the state of its node ([pods.md](pods.md#nodes);
+*alive*: it sends heartbeats), the stage of its deletion, the controller that would replace it, and the storage
+that it writes to. A number is that of a test, below, in which the case was seen on real nodes; a cell without a
+number follows from the rule only.
 
-- *no controller*: nothing starts another. *rolling*: a ReplicaSet, a Deployment with rolling updates, a
-  Job, a DaemonSet with a surge. A pod of an Indexed Job is *one*, that of its index, however many indexes
-  run at once. *alone*: a StatefulSet, a Deployment with the strategy Recreate, a Job
-  with the podReplacementPolicy Failed or of a CronJob with the concurrencyPolicy Forbid, a
-  DaemonSet, and whatever is not known, may not be read, or is owned by what is not known.
-- A pod that leads is high where its node is alive, and critical where that is not known. One that is over
-  its disruption budget, or without which no majority of the replicas of its set is ready, is high at least
-  where its node is not given up; that others are ready makes nothing safer. What may not be read counts as
-  the worst that it could be.
+- *no controller*: it is not replaced. *rolling*: a ReplicaSet, a Deployment with rolling updates, a Job, a
+  DaemonSet with a surge; *several* and *one* are the replicas. A pod of an Indexed Job is *one*, the pod of its
+  index, however many indexes run at once. *alone*: a StatefulSet, a Deployment with the strategy Recreate, a
+  Job with the podReplacementPolicy Failed or of a CronJob with the concurrencyPolicy Forbid, a DaemonSet
+  without a surge, and a controller of an unknown kind, without permission to read it, or with an unknown owner.
+- A pod that leads is high where its node is alive, and critical where that is not known. A pod over its
+  disruption budget, or without which no majority of the replicas of its set is ready, is high at least, unless
+  its node is silent, gone or fenced; other ready replicas do not lower the risk. What cannot be read for lack
+  of permission counts as the worst that it could be.
 - With a terminationGracePeriodSeconds of 0 the risk is the same, but every deletion that does not ask for
   more, also by a controller that is scaled or restarted, removes the object before the containers have
-  ended: what must not run twice, and a controller can be told to end, is then ended by hand.
+  ended. To delete a pod that must not run twice, its controller is then scaled to 0 or suspended, and brought
+  back by hand once the containers have ended.
 ";
 
 const STORAGES: [(&str, &str); 3] = [
@@ -50,8 +52,8 @@ const NODES: [NodeContact; 7] = [
 ];
 const DELETIONS: [(DeletionStage, &str); 3] = [
     (DeletionStage::NotBegun, "not deleted"),
-    (DeletionStage::Begun, "in its grace"),
-    (DeletionStage::Stuck, "beyond its grace"),
+    (DeletionStage::Begun, "in its grace period"),
+    (DeletionStage::Stuck, "beyond its grace period"),
 ];
 
 /// What tests have seen on real nodes: the node, the deletion, the owner, the storage, and the test.
@@ -75,7 +77,7 @@ const SEEN: &[(NodeContact, DeletionStage, &str, &str, &str)] = &[
         DeletionStage::Begun,
         "alone",
         "shared",
-        "a_stateful_pod_is_not_forced_in_its_grace",
+        "a_stateful_pod_is_not_forced_in_its_grace_period",
     ),
     (
         NodeContact::Silent,
@@ -275,7 +277,7 @@ const SEEN: &[(NodeContact, DeletionStage, &str, &str, &str)] = &[
         DeletionStage::NotBegun,
         "alone",
         "shared",
-        "a_watch_tells_late_silent_terminating_and_heard_in_this_order",
+        "a_watch_tells_late_silent_terminating_and_alive_in_this_order",
     ),
 ];
 

@@ -169,7 +169,10 @@ fn no_rights_is_a_code_of_its_own_and_the_right_is_named() {
             .run(args)
             .expect(7)
             .says("error: leases.coordination.k8s.io is forbidden: User \"nobody\" cannot list")
-            .says("hint: an administrator can grant it with 'kubectl create role lease-reader -n kube-system --verb=list");
+            .says(
+                "hint: an administrator can grant it with 'kubectl create role leases-list -n kube-system \
+                 --verb=list",
+            );
     }
 }
 

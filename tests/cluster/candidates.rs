@@ -78,7 +78,7 @@ pub fn candidate_object(plane: &ControlPlane, namespace: &str, name: &str) -> Va
 
 /// The life of one component: three real kube-controller-managers.
 #[test]
-fn the_lead_of_the_real_controller_manager_goes_where_it_was_said_to_go() {
+fn leadership_of_the_real_controller_manager_moves_where_it_was_forecast_to_move() {
     let mut plane = ControlPlane::start(&Shape { apiservers: 2, managers: 3, ..Shape::default() });
     let plugin = admin(&plane);
     let leader = || holder(&plane, "kube-system", MANAGER);
@@ -190,7 +190,7 @@ impl Dice {
 /// Twenty elections with candidates of all sorts. Before each, its lease is somebody else's; then it
 /// is given up, and the controller elects.
 #[test]
-fn the_real_controller_elects_whom_we_name() {
+fn the_real_controller_elects_the_candidate_that_we_name() {
     const ELECTIONS: usize = 20;
     // A failure names the seed that it can be repeated with.
     let seed = std::env::var("SEED")
@@ -385,7 +385,7 @@ fn candidates_that_are_equal_are_called_so() {
     });
     let lease = format!("tied-{}", round.unwrap());
     let listed = admin(plane).run(&["candidates", &lease, "-n", &namespace, "--no-headers"]).expect(0);
-    assert!(listed.stderr.contains("are equal in everything that decides"), "{listed:?}");
+    assert!(listed.stderr.contains("tie (same priority and versions"), "{listed:?}");
     let roles: Vec<_> = listed.rows().iter().map(|row| row[2].to_owned()).collect();
     assert!(roles.contains(&"next?".to_owned()) && !roles.contains(&"next".to_owned()), "{listed:?}");
     let words = admin(plane).run(&["candidates", "explain", &lease, "-n", &namespace]).expect(0).stdout;
@@ -745,7 +745,9 @@ fn a_lease_whose_holder_is_null_is_left_alone_until_it_is_repaired() {
     plugin
         .run(&["candidates", "-n", &namespace])
         .expect(0)
-        .says("a candidate with the strategy of Kubernetes that joins later ends the kube-apiserver")
+        .says(
+            "when a candidate with strategy OldestEmulationVersion joins, this can crash the kube-apiserver",
+        )
         .says(&format!("'kubectl lease candidates repair foreign -n {namespace}' repairs it"));
     plugin.run(&["candidates", "repair", "foreign", "-n", &namespace, "--yes"]).expect(0);
     assert_eq!(lease()["spec"]["holderIdentity"], "");

@@ -157,7 +157,7 @@ fn what_supersedes_a_late_create_belongs_to_the_node_that_the_create_was_for() {
 }
 
 #[test]
-fn what_is_gathered_is_held_by_one_process_and_by_nobody_when_it_gives_up() {
+fn what_is_gathered_is_held_by_one_process_and_free_when_it_gives_up() {
     for admin in [&["--admin"][..], &[]] {
         let [a, b, c] = nodes();
         others(&[&b, &c]);
@@ -349,7 +349,7 @@ fn a_write_that_was_done_twice_is_known_again() {
 
 /// Two commands of one holder took the same lease, and one of them is given up.
 #[test]
-fn what_another_process_renewed_is_said_to_be_still_held() {
+fn what_another_process_renewed_is_reported_as_still_held() {
     let [a] = nodes();
     let written = Arc::new(AtomicBool::new(false));
     let once = Arc::clone(&written);
@@ -788,7 +788,7 @@ fn the_end_of_a_wait_says_what_was_in_the_way() {
 }
 
 #[test]
-fn renew_makes_nobody_an_administrator() {
+fn renew_makes_no_user_an_administrator() {
     let [node] = nodes();
     plugin().run(&["maint", "acquire", &node, "--holder", "jane"]).expect(0);
     let before = lease(&node);

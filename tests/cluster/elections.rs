@@ -107,7 +107,7 @@ fn a_priority_is_not_taken_back_in_the_middle_of_a_handover() {
     left.signal("-INT");
     let mut cleared =
         plugin.start(&["candidates", "clear-priority", "b-cleared", "-n", &namespace, "--yes", "--wait"]);
-    left.until_stderr("it waits", SOON, |text| text.contains("the priority is cleared when that is over"));
+    left.until_stderr("it waits", SOON, |text| text.contains("the priority is cleared after the handover"));
     left.signal("-INT");
     assert_eq!(left.wait(), 130);
     let words = left.stderr();
@@ -120,7 +120,7 @@ fn a_priority_is_not_taken_back_in_the_middle_of_a_handover() {
     for (running, code) in [(&mut timed, 124), (&mut interrupted, 130), (&mut cleared, 0)] {
         assert_eq!(running.wait(), code, "{}", running.stderr());
         let words = running.stderr();
-        assert!(words.contains("when that is over"), "{words}");
+        assert!(words.contains("after the handover"), "{words}");
         assert!(running.stdout().contains("priority cleared\n"), "{}", running.stdout());
     }
     // The handover was over first: then the versions decided again.
@@ -176,7 +176,7 @@ fn a_leader_that_has_stepped_down_and_exited_gets_no_priority() {
         assert!(interrupted.elapsed() < Duration::from_secs(2), "{}", waiting.stderr());
     }
     let set = set("a", "20", &["--wait"]).expect(3);
-    assert!(set.stderr.contains("when that is over"), "{set:?}");
+    assert!(set.stderr.contains("after the handover"), "{set:?}");
     assert!(set.stderr.contains(&format!("{old} has ended")), "{set:?}");
     assert!(set.stderr.contains(&format!("set-priority a 20 -n {namespace}'")), "{set:?}");
     assert_eq!(with_priority(&plugin, &namespace), [world.name("exits", "b")]);
@@ -417,7 +417,7 @@ fn a_leader_without_coordinated_election_is_an_obstacle_and_not_about_to_go() {
 
 /// The process that stepped down is back as the youngest.
 #[test]
-fn where_the_lead_goes_when_a_priority_is_cleared_is_predicted_by_the_rule() {
+fn where_leadership_moves_when_a_priority_is_cleared_is_predicted_by_the_rule() {
     let plane = shared();
     let namespace = namespace(plane);
     let world = World::start(plane, &namespace);
@@ -535,10 +535,10 @@ fn those_equal_to_the_leader_follow_it_and_only_several_are_a_tie() {
         let preferable = if explained["preferredHolder"].is_null() { &names[..1] } else { &names[1..] };
         let told = wrongs(&explained);
         let set = |name: &String| {
-            format!("'kubectl lease candidates set-priority {name} 1 -n {namespace}' decides")
+            format!("'kubectl lease candidates set-priority {name} 1 -n {namespace}' breaks the tie")
         };
         assert!(preferable.iter().any(|name| told.contains(&set(name))), "{explained:#}");
-        warned_by_doctor(&plugin, &namespace, &format!("{} are equal in everything", names.join(" and ")));
+        warned_by_doctor(&plugin, &namespace, &format!("{} tie (same priority", names.join(" and ")));
     }
     // A priority is all that holds the lead here: without it the lead may move.
     let (lease, names) = created_at_once(plane, &namespace, "pinned", 2);

@@ -314,7 +314,7 @@ fn a_process_never_releases_another_ones_term_of_the_same_name() {
 }
 
 #[test]
-fn a_duration_that_somebody_shortens_is_set_right_at_once() {
+fn a_duration_that_another_client_shortens_is_set_right_at_once() {
     let name = format!("hold-{}", random());
     let (mut running, beats) = start_living(&plugin(), &name, &["-d", "30s"]);
     let patch = r#"{"spec":{"leaseDurationSeconds":1}}"#;

@@ -106,7 +106,7 @@ fn judged(said: &Said, world: &World, lease: &str) -> Came {
 
 /// Random line-ups, and what was said of each at some moment.
 #[test]
-fn what_is_said_of_random_line_ups_comes_true_or_was_said_to_be_open() {
+fn what_is_forecast_of_random_line_ups_comes_true_or_was_forecast_as_open() {
     const AT_ONCE: u64 = 25;
     let count = number("KUBECTL_LEASE_LINE_UPS").unwrap_or(10);
     let seed = seed();

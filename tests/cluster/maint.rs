@@ -304,7 +304,7 @@ fn a_malformed_lease_is_left_alone_unless_told() {
         write(shared(), NAMESPACE, &node, &spec);
         let outcome = plugin().run(&["maint", "acquire", &node]).expect(6);
         outcome
-            .says(&format!("malformed: it has the holder 'ghost' but no {lacks}"))
+            .says(&format!("malformed: holderIdentity is 'ghost' but {lacks} is not set"))
             .says("--take-malformed");
         plugin().run(&["maint", "status", &node]).expect(4);
         plugin().run(&["maint", "acquire", &node, "--take-malformed"]).expect(0);

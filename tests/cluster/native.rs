@@ -10,7 +10,7 @@ use crate::{
 };
 
 #[test]
-fn a_priority_is_native_where_the_server_keeps_it_and_never_said_to_be_set_where_it_does_not() {
+fn a_priority_is_native_where_the_server_keeps_it_and_never_reported_as_set_where_it_does_not() {
     let plane = ControlPlane::start(&Shape {
         features: "CoordinatedLeaderElection=false",
         apis: "coordination.k8s.io/v1beta1=false",

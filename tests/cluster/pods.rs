@@ -146,7 +146,7 @@ fn a_stateful_pod_of_a_silent_node_takes_the_phrase_and_the_replacement_is_shown
             .expect(6)
             .says(&format!("{namespace}/{name}, risk of force-deleting it: critical"))
             .says(&format!("the containers may still be running on {node}"))
-            .says("StatefulSet/set starts another of the same name as soon as the object is gone")
+            .says("StatefulSet/set creates a replacement with the same name as soon as the object is deleted")
             .says(&format!("kubectl lease fence {node}"))
             .says("hint: --confirm --i-have-fenced");
     }
@@ -308,7 +308,7 @@ fn a_pod_that_was_replaced_meanwhile_is_not_deleted() {
     let new = uid(&namespace, "db");
     terminal.types("y\r");
     assert_eq!(terminal.wait(), 5, "{}", terminal.screen());
-    terminal.until("why", SOON, |screen| screen.contains("changed between the look and the deletion"));
+    terminal.until("why", SOON, |screen| screen.contains("changed after it was read"));
     assert_eq!(uid(&namespace, "db"), new);
 
     // The same pod, changed: what was shown is not what would be deleted.
@@ -471,11 +471,9 @@ fn without_a_terminal_a_yes_is_a_flag() {
     let name = owned_pod("ReplicaSet", &namespace, &node);
     let before = uid(&namespace, &name);
     let args = ["force-delete", "pod", &name, "-n", &namespace];
-    plugin()
-        .run(&args)
-        .expect(6)
-        .says("there is no terminal to ask on")
-        .says("hint: --safe --confirm to delete it with its grace; --confirm deletes it without asking");
+    plugin().run(&args).expect(6).says("there is no terminal to ask on").says(
+        "hint: --safe --confirm to delete it with its grace period; --confirm deletes it without asking",
+    );
     plugin().run(&["force-delete", &name, "-n", &namespace, "--dry-run=server", "--confirm"]).expect(0);
     assert_eq!(uid(&namespace, &name), before);
     let (user, kubeconfig) = shared().unique_admin();
@@ -552,7 +550,7 @@ fn what_may_not_be_seen_is_a_risk_and_what_may_not_be_done_is_not_asked_about() 
         .expect(6)
         .says("risk of force-deleting it: critical")
         .says(
-            "not seen   nodes, leases in kube-node-lease, leases in kube-node-maintenance, leases of leader \
+            "not read   nodes, leases in kube-node-lease, leases in kube-node-maintenance, leases of leader \
              elections, persistentvolumeclaims, persistentvolumes, volumeattachments.storage.k8s.io, \
              poddisruptionbudgets.policy: counted as a risk",
         )
@@ -586,7 +584,7 @@ fn the_safe_way_keeps_budgets_and_grace() {
         .expect(124)
         .says(&format!("{namespace}/web is still there: the containers may still be running"))
         .says(&format!("kubectl wait --for=delete pod/web -n {namespace}"));
-    assert_eq!(outcome.stdout, format!("{namespace}/web evicted, it has 30s to end\n"));
+    assert_eq!(outcome.stdout, format!("{namespace}/web evicted, its grace period is 30s\n"));
     let events = ["get", "events", "-n", &namespace, "-o", "jsonpath={.items[*].message}"];
     assert!(shared().kubectl(&events).starts_with("evicted by admin@"));
     let grace =
@@ -598,7 +596,7 @@ fn the_safe_way_keeps_budgets_and_grace() {
         .run(&["force-delete", "kept", "-n", &namespace, "--safe", "--confirm"])
         .expect(6)
         .says("risk of force-deleting it: high")
-        .says("the disruption budget b allows no disruption now")
+        .says("PodDisruptionBudget b allows 0 disruptions now")
         .says("hint: wait until the disruption budget b allows it");
     let dead = silent_node();
     shared().apply(&pod(&namespace, "lost", &dead));
@@ -709,7 +707,9 @@ fn a_grace_of_0_is_not_taken_for_a_grace() {
     write_node(&node, 1, "True");
     shared().kubectl(&["delete", "pod", "kubectl", "-n", &namespace, "--wait=false"]);
     assert_eq!(uid(&namespace, "kubectl"), "");
-    for (name, how) in [("evicted", "evicted, it has 1s to end"), ("deleted", "deleted with its grace")] {
+    for (name, how) in
+        [("evicted", "evicted, its grace period is 1s"), ("deleted", "deleted with its grace period")]
+    {
         let args = ["force-delete", name, "-n", &namespace, "--safe", "--confirm", "--wait=1s"];
         let outcome = plugin().run(&args).expect(124).says("its terminationGracePeriodSeconds is 0");
         assert_eq!(outcome.stdout, format!("{namespace}/{name} {how}\n"));
@@ -877,7 +877,10 @@ fn several_pods_together_keep_to_their_budget() {
     assert_eq!(uids_of_web(&namespace), 3, "none was deleted");
     // As it is hinted: what the budget allows goes, and the others are told why not.
     let outcome = plugin().run(&[&all[..], &["--safe", "--dry-run=server"]].concat()).expect(6);
-    assert_eq!(outcome.stdout, format!("{namespace}/web-a evicted, it has 30s to end (server dry run)\n"));
+    assert_eq!(
+        outcome.stdout,
+        format!("{namespace}/web-a evicted, its grace period is 30s (server dry run)\n")
+    );
     for name in ["web-b", "web-c"] {
         let why = "was left alone: the disruption budget web allows no more disruptions";
         assert!(outcome.stderr.contains(&format!("{namespace}/{name} {why}")), "{outcome:?}");
@@ -946,7 +949,7 @@ fn a_node_that_was_recreated_is_neither_fenced_nor_taken_into_service() {
         let question = if undo {
             plugin().run(&["fence", &recreated, "--confirm"]).expect(0);
             args.push("--undo");
-            "Take the taint off?".to_owned()
+            "Remove the taint?".to_owned()
         } else {
             format!("Type '{recreated} is off'")
         };
@@ -1027,14 +1030,14 @@ fn a_living_node_is_not_fenced_and_a_dead_one_is_emptied_and_restored() {
         .run(&["fence", &alive, "--confirm"])
         .expect(6)
         .says(&format!("{alive} is alive (last heartbeat "))
-        .says("hint: switch it off first, and wait until its heartbeat is older than its lease lasts");
+        .says("hint: power it off first, and wait until its heartbeat is older than the duration of its node lease");
     // Given up by the node controller, and yet there is a heartbeat.
     let doubtful = format!("doubtful-{}", random());
     write_node(&doubtful, 1, "Unknown");
     plugin().run(&["fence", &doubtful, "--confirm"]).expect(6).says("heartbeats (last heartbeat ");
     let late = format!("late-{}", random());
     write_node(&late, 45, "True");
-    plugin().run(&["fence", &late, "--confirm"]).expect(6).says("not given up by the node controller yet");
+    plugin().run(&["fence", &late, "--confirm"]).expect(6).says("the node controller has not set Ready");
     plugin().run(&["fence", "no-such-node", "--confirm"]).expect(3);
 
     // It comes back while the question is being answered.
@@ -1338,7 +1341,7 @@ fn partitions_are_listed_with_what_is_stranded() {
     assert_eq!(outcome.stdout, "no partitions: 1 node with heartbeats\n");
     plugin().run(&["partitions", "no-such-node"]).expect(3).says("there is no node 'no-such-node'");
     plugin().run(&["partitions", "-l", "test=none", "--exit-code"]).expect(3).says("no node matches");
-    plugin().run(&["partitions", &alive, "-n", "default"]).expect(0).says("-n does nothing here");
+    plugin().run(&["partitions", &alive, "-n", "default"]).expect(0).says("--namespace is ignored");
     Plugin::new(shared().kubeconfig(User::Nobody, 0)).run(&["partitions"]).expect(7);
 
     // Who may see nodes and pods only is told what is not found.
@@ -1363,7 +1366,7 @@ fn a_partition_is_seen_to_begin_and_end() {
     write_node(&node, 45, "True");
     watching.until("it is late", SOON, |text| text.contains(&format!("{node}   late   no pods there")));
     write_node(&node, 1, "True");
-    watching.until("it is back", SOON, |text| text.contains(&format!("{node}   heard   was late")));
+    watching.until("it is back", SOON, |text| text.contains(&format!("{node}   alive   was late")));
 }
 
 /// Only a list of heartbeats that is not answered keeps a view from being judged as of now.
@@ -1396,7 +1399,7 @@ fn a_list_of_budgets_that_hangs_makes_no_silent_node_late() {
 
 /// What a kubelet writes as the time is as wrong as its clock; when it wrote, the server knows.
 #[test]
-fn a_node_whose_clock_is_behind_is_heard_of() {
+fn a_node_whose_clock_is_behind_is_alive() {
     let (namespace, node) = (namespace(), living_node());
     shared().apply(&pod(&namespace, "web", &node));
     let beats = |age: i64| {
@@ -1510,7 +1513,7 @@ fn the_documented_rights_are_enough() {
     plugin().run(&["partitions", &node, "--as", &user]).expect(0);
     let outcome =
         plugin().run(&["force-delete", "web", "-n", &namespace, "--confirm", "--as", &user]).expect(0);
-    assert!(!outcome.stderr.contains("not seen") && !outcome.stderr.contains("warning"), "{outcome:#?}");
+    assert!(!outcome.stderr.contains("not read") && !outcome.stderr.contains("warning"), "{outcome:#?}");
     let outcome = plugin().run(&["fence", &node, "--confirm", "--as", &user]).expect(0);
     assert!(!outcome.stderr.contains("warning"), "{outcome:#?}");
     let watching = plugin().start(&["partitions", "-w", "-l", &format!("test={node}"), "--as", &user]);
@@ -1531,7 +1534,7 @@ fn a_fence_is_not_believed_while_the_machine_heartbeats() {
         .run(&dry)
         .expect(0)
         .says("risk of force-deleting it: critical")
-        .says("declared out of service (the taint does not tell when)");
+        .says("marked out of service (the taint has no timeAdded)");
     // Then it is declared anew, and what does not tolerate that goes. Until then it is not Terminating, or pod
     // GC could be faster; and what is looked at below is another pod.
     let mut leaving = pod(&namespace, "leaving", &node);
@@ -1549,11 +1552,11 @@ fn a_fence_is_not_believed_while_the_machine_heartbeats() {
         .run(&["force-delete", &name, "-n", &namespace, "--confirm"])
         .expect(6)
         .says("risk of force-deleting it: critical")
-        .says("it heartbeats, whatever its Ready condition says");
+        .says("its kubelet sends heartbeats, whatever its Ready condition says");
     plugin()
         .run(&["force-delete", &name, "-n", &namespace, "--confirm", "--i-have-fenced"])
         .expect(6)
-        .says("its node heartbeats, so the machine is on");
+        .says("its node sends heartbeats, so the machine is on");
     assert_eq!(uid(&namespace, &name), before);
     let outcome = plugin().run(&["partitions", &node, "--no-headers"]).expect(0);
     assert_eq!(outcome.rows()[0][1], "late");
@@ -1607,7 +1610,7 @@ fn what_others_write_into_a_pod_makes_it_no_safer() {
 
 /// The API takes times that jiff does not know.
 #[test]
-fn a_lease_at_the_end_of_time_hinders_nobody() {
+fn a_lease_at_the_end_of_time_hinders_no_command() {
     let (namespace, node) = (namespace(), silent_node());
     let far = |namespace: &str, name: &str| {
         json!({

@@ -868,12 +868,12 @@ fn a_command_that_waits_for_the_terminal_of_a_pipeline_is_spoken_of_and_can_be_i
     let hold = shell_line(&[BINARY, "hold", &name, "-n", "default", "--", "sh", "-c", script]);
     keyboard.types(&format!("{hold} | cat; echo code-${{PIPESTATUS[0]}}\r"));
     shell.until("it is spoken of", SOON, |screen| {
-        screen.contains("warning: the command was stopped: it wants the terminal")
+        screen.contains("warning: the command was stopped: it needs the terminal")
     });
     keyboard.types("\x03");
     shell.until("it has ended", SOON, |screen| screen.matches("ready>").count() == 2);
     wait_for("it is released", SOON, || holder(&name).is_empty(), || shell.screen());
-    assert_eq!(shell.screen().matches("it wants the terminal").count(), 1, "{}", shell.screen());
+    assert_eq!(shell.screen().matches("it needs the terminal").count(), 1, "{}", shell.screen());
     keyboard.types("exit\r");
     shell.wait();
 }

@@ -399,7 +399,7 @@ fn maint_run_waits_for_what_a_command_of_its_user_has_gathered() {
 /// A run goes on from what a command has acquired that then fails: the run will put it back, and the command
 /// says so.
 #[test]
-fn what_a_failed_command_leaves_to_a_run_is_said_to_be_still_held() {
+fn what_a_failed_command_leaves_to_a_run_is_reported_as_still_held() {
     let until = Until::new();
     let run = |node: &str| {
         let args = ["maint", "run", node, "--holder", "jane", "--admin", "--", "sh", "-c", &until.command()];
@@ -613,7 +613,10 @@ fn a_release_whose_answer_is_lost_is_not_said_to_have_released_nothing() {
     assert_eq!(next.wait(), 0, "{}", next.stderr());
     assert_eq!(release.wait(), 5, "{}", release.stderr());
     let said = release.stderr();
-    assert!(said.contains(&format!("{node} was released, or has changed hands: the answer")), "{said}");
+    assert!(
+        said.contains(&format!("no answer to the release of {node}: it was released or has a new holder")),
+        "{said}"
+    );
     assert_eq!(holder(&node), "john");
 }
 

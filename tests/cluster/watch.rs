@@ -57,7 +57,7 @@ fn a_watch_follows_deaths_departures_and_returns_and_survives_its_own_servers_re
 }
 
 #[test]
-fn a_watch_that_was_suspended_calls_nobody_late() {
+fn a_watch_that_was_suspended_shows_no_kube_apiserver_as_late() {
     let plugin = Plugin::new(shared().kubeconfig(User::Admin, 0));
     let watching = plugin.start(&["apiservers", "-w", "-l", REAL]);
     watching.until("all three", SOON, |text| text.matches("alive").count() == 3);

@@ -17,7 +17,7 @@ use crate::{
 crate::tests![
     a_deployment_that_recreates_is_not_forced_on_a_partitioned_node,
     a_deployment_that_recreates_is_restarted_on_a_healthy_node,
-    a_stateful_pod_is_not_forced_in_its_grace,
+    a_stateful_pod_is_not_forced_in_its_grace_period,
     a_job_that_waits_for_the_end_is_not_forced,
     a_daemon_is_not_forced,
     a_node_whose_runtime_hangs_is_switched_off_and_fenced,
@@ -30,7 +30,7 @@ crate::tests![
     an_index_of_a_job_is_not_forced,
     a_job_is_resumed_when_all_its_pods_are_gone,
     what_has_no_grace_is_ended_by_hand,
-    a_user_who_may_not_see_nodes_deletes_with_its_grace,
+    a_user_without_permission_to_read_nodes_deletes_with_the_grace_period,
     a_batch_keeps_its_disruption_budget,
 ];
 
@@ -123,7 +123,7 @@ fn a_deployment_that_recreates_is_restarted_on_a_healthy_node() {
 }
 
 /// The kubelet keeps the grace that is running, whatever becomes of the object.
-fn a_stateful_pod_is_not_forced_in_its_grace() {
+fn a_stateful_pod_is_not_forced_in_its_grace_period() {
     let stage = Stage::new();
     let mut manifest = stage.manifest(Kind::StatefulSet, "db");
     ignore_term(&mut manifest, 15);
@@ -131,7 +131,7 @@ fn a_stateful_pod_is_not_forced_in_its_grace() {
     let first = stage.await_writer("db", &stage.names()[0]);
     stage.kubectl(&["delete", "pod", &first.name, "--wait=false"]);
     let outcome = refused(force(&stage, &first)).says("its node is alive");
-    types(&command(&outcome, "wait: its grace ends in"));
+    types(&command(&outcome, "wait: its grace period ends in"));
     stage.await_other_writer("db", &first.uid);
     stage.assert_one_writer();
 }
@@ -146,7 +146,7 @@ fn a_job_that_waits_for_the_end_is_not_forced() {
     cut_off(&mut stage);
     stage.await_terminating("batch", &first.uid);
     let outcome = force(&stage, &first).expect(6).says("Job/batch (podReplacementPolicy Failed)");
-    assert_eq!(command(&outcome, "make sure of it, and declare it"), format!("kubectl lease fence {a}"));
+    assert_eq!(command(&outcome, "then mark the node out of service"), format!("kubectl lease fence {a}"));
     stage.a().heal();
     stage.await_other_writer("batch", &first.uid);
     stage.assert_one_writer();
@@ -156,7 +156,7 @@ fn a_daemon_is_not_forced() {
     let mut stage = Stage::new();
     let first = stage.run(Kind::DaemonSet, "agent");
     cut_off(&mut stage);
-    refused(force(&stage, &first)).says("DaemonSet/agent starts the next pod on");
+    refused(force(&stage, &first)).says("DaemonSet/agent creates a replacement on");
     stage.a().heal();
     await_ready(&stage.names()[0]);
     thread::sleep(Duration::from_secs(5));
@@ -174,7 +174,7 @@ fn a_node_whose_runtime_hangs_is_switched_off_and_fenced() {
     // Beyond its grace of 5 seconds.
     thread::sleep(Duration::from_secs(21));
     let outcome = refused(force(&stage, &first)).says("its kubelet is alive and not ready");
-    let fence = command(&outcome, "declare it when its heartbeat is");
+    let fence = command(&outcome, "mark the node out of service when its heartbeat is");
     assert_eq!(fence, format!("kubectl lease fence {a}"));
     let fence = ["fence", &a, "--confirm", "--i-have-fenced"];
     plugin().run(&fence).expect(6).says("is alive");
@@ -247,7 +247,7 @@ fn a_fence_from_an_earlier_outage_does_not_count() {
     fenced_and_forgotten(&mut stage);
     let first = run_that_stays(&stage, Kind::StatefulSet, "db");
     cut_off(&mut stage);
-    refused(force(&stage, &first)).says("declared out of service before its last heartbeat");
+    refused(force(&stage, &first)).says("marked out of service before its last heartbeat");
     safely(&stage, &first).expect(6);
     assert_eq!(stage.pods("db")[0].uid, first.uid);
     stage.a().heal();
@@ -473,7 +473,7 @@ fn what_has_no_grace_is_ended_by_hand() {
 }
 
 /// A deletion with its grace waits for the kubelet, wherever that is.
-fn a_user_who_may_not_see_nodes_deletes_with_its_grace() {
+fn a_user_without_permission_to_read_nodes_deletes_with_the_grace_period() {
     let mut stage = Stage::new();
     let [a, _] = stage.names();
     let user = User::Nobody;
@@ -493,11 +493,9 @@ fn a_user_who_may_not_see_nodes_deletes_with_its_grace() {
         .run(&safely)
         .expect(6)
         .says(&format!("whether {a} is alive is not known"))
-        .says(&format!(
-            "1. ask a cluster administrator how {a} is, and whether it is declared out of service"
-        ));
+        .says(&format!("1. ask a cluster administrator how {a} is, and whether it is marked out of service"));
     assert_eq!(stage.pods("db"), std::slice::from_ref(&first));
-    types(&command(&outcome, "2. delete it as usual, with its grace, unless"));
+    types(&command(&outcome, "2. delete it as usual, with its grace period, unless"));
     assert_eq!(stage.pods("db"), [Seen { terminating: true, ..first.clone() }]);
     stage.a().heal();
     stage.await_other_writer("db", &first.uid);
@@ -530,7 +528,7 @@ fn a_batch_keeps_its_disruption_budget() {
         assert!(outcome.stderr.contains(&format!("risk of force-deleting it: {risk}")), "{outcome:#?}");
     }
     assert_eq!(stage.pods("web"), all, "none of them was deleted");
-    outcome.says("--safe --confirm evicts as the budget allows");
+    outcome.says("use --safe --confirm to evict within the budget");
 
     // One after the other, as it is advised.
     for pod in &all {

@@ -144,7 +144,11 @@ fn a_line_that_is_interrupted_is_found_and_finished() {
         let name = pod.name.as_str();
         let told = plugin().run(&["force-delete", name, "-n", &stage.namespace, "--dry-run=client"]);
         let stopped = if controller.starts_with("Job/") { "is suspended" } else { "is scaled to 0" };
-        assert!(told.stderr.contains(&format!("{stopped}: {back} brings it back")), "{told:#?}");
+        assert!(
+            told.stderr
+                .contains(&format!("{stopped}; once its containers have ended, bring it back with: {back}")),
+            "{told:#?}"
+        );
     }
     assert_eq!(listed(&stage).len(), 2);
     for (app, controller, pod) in [&web, &batch] {
@@ -233,8 +237,11 @@ fn keep(stage: &Stage, pod: &Seen) {
     let args = ["force-delete", "pod", &pod.name, "-n", &stage.namespace];
     let outcome = plugin().run(&args).expect(6);
     // Who is not told does nothing, and the disk tells what comes of it.
-    if outcome.stderr.contains("first: else") {
-        let line = command(&outcome, "1. keep the pod from being evicted, first: else");
+    if outcome.stderr.contains("first change the tolerations") {
+        let line = command(
+            &outcome,
+            "1. first change the tolerations of the pod so that the control plane does not evict it (by default",
+        );
         assert!(line.starts_with(&format!("kubectl patch pod {} ", pod.name)), "{line}");
         types(&line);
     }
@@ -292,7 +299,7 @@ fn a_pod_is_kept_from_being_evicted_from_a_lost_node() {
         assert_eq!(stage.pods(app), *pods, "{}", stage.describe());
         // It is not printed again.
         let args = ["force-delete", "pod", &pods[0].name, "-n", &stage.namespace];
-        assert!(!plugin().run(&args).expect(6).stderr.contains("first: else"));
+        assert!(!plugin().run(&args).expect(6).stderr.contains("first change the tolerations"));
     }
     stage.a().heal();
     await_ready(&a);
@@ -373,7 +380,7 @@ fn a_taint_from_an_earlier_outage_is_taken_off_first() {
         let outcome = refused(force(&stage, pod)).says("wait until it is known whether the node is gone");
         let lines = outcome.stderr.lines().map(str::trim).filter(|line| line.starts_with("kubectl "));
         let lines: Vec<&str> = lines.take_while(|line| !line.ends_with(" -w")).collect();
-        let told = outcome.stderr.contains("the taint does not tell when it was set");
+        let told = outcome.stderr.contains("the taint has no timeAdded");
         assert_eq!(told, lines.contains(&undo.as_str()), "{outcome:#?}");
         for line in lines {
             types(line);
@@ -405,7 +412,7 @@ fn is_left_alone(stage: &Stage, both: &[(&str, &str, Seen)], first_way: &str) {
             assert!(!outcome.stderr.contains(wrong), "{outcome:#?}");
         }
         command(&outcome, &format!("1. {first_way}"));
-        let fence = command(&outcome, "2. switch the machine of");
+        let fence = command(&outcome, "2. power off the machine of");
         assert_eq!(fence, format!("kubectl lease fence {}", stage.names()[0]));
     }
 }

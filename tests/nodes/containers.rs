@@ -39,7 +39,7 @@ fn a_static_pod_ends_with_its_manifest() {
     };
     let assert_refused = |stage: &Stage, pod: &Seen| {
         let outcome = force(stage, pod).expect(6).says("force does not help with");
-        outcome.says(&format!("1. take its manifest away on {a}"));
+        outcome.says(&format!("1. remove its manifest on {a}"));
         safely(stage, pod).expect(6);
     };
     await_mirror(&stage, "it has a mirror pod", &|pod| pod.is_some());
@@ -75,7 +75,7 @@ fn assert_waited_for(stage: &Stage, manifest: &Value, prepare: impl Fn(&Seen)) {
     thread::sleep(Duration::from_secs(3));
     let since = disk::now();
     let outcome = refused(force(stage, &first)).says("its node is alive");
-    types(&command(&outcome, "wait: its grace ends in"));
+    types(&command(&outcome, "wait: its grace period ends in"));
     stage.await_other_writer("db", &first.uid);
     let wrote = |line: &disk::Line| line.uid == first.uid && line.time > since + 300;
     assert!(stage.disk.lines("db-0").iter().any(wrote), "it has ended at once\n{}", stage.describe());

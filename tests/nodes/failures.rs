@@ -129,5 +129,5 @@ fn a_node_whose_runtime_hangs_heartbeats_and_is_shown_as_not_ready() {
     }
     stage.a().resume_runtime();
     eventually("ready", SOON, || ready() == "True", || stage.describe());
-    watching.until("it is heard", SOON, |told| told.contains(&format!("{a}   heard   was notready")));
+    watching.until("it is alive", SOON, |told| told.contains(&format!("{a}   alive   was notready")));
 }

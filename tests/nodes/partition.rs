@@ -9,7 +9,7 @@ use crate::{
 
 crate::tests![
     forced_by_kubectl_a_stateful_pod_writes_twice,
-    forced_by_kubectl_in_its_grace_a_pod_of_a_healthy_node_writes_on,
+    forced_by_kubectl_in_its_grace_period_a_pod_of_a_healthy_node_writes_on,
     a_deleted_pod_of_a_recreate_deployment_writes_beside_the_next,
     a_stateful_pod_of_a_partitioned_node_is_not_forced,
     a_crashed_node_is_fenced_and_returns,
@@ -38,7 +38,7 @@ fn forced_by_kubectl_a_stateful_pod_writes_twice() {
 }
 
 /// The kubelet keeps the grace period that it has begun, though the object is gone.
-fn forced_by_kubectl_in_its_grace_a_pod_of_a_healthy_node_writes_on() {
+fn forced_by_kubectl_in_its_grace_period_a_pod_of_a_healthy_node_writes_on() {
     let stage = Stage::new();
     let first = run_ignoring_term(&stage, Kind::StatefulSet);
     stage.kubectl(&["delete", "pod", &first.name, "--wait=false"]);

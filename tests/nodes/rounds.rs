@@ -537,7 +537,11 @@ impl Round<'_> {
             let said =
                 self.types(&format!("kubectl lease force-delete pod {pod} -n {}", self.stage.namespace));
             let Some((_, ways)) = read(&said.stderr) else { continue };
-            let firsts = ["first: else", "before anything else", "is back: put it back into service"];
+            let firsts = [
+                "first change the tolerations",
+                "first remove the out-of-service taint",
+                "remove its out-of-service taint",
+            ];
             let is_first = |way: &&Way| firsts.iter().any(|it| way.what.contains(it));
             for way in ways.iter().take_while(is_first) {
                 self.follow(&pod, way);
@@ -603,7 +607,7 @@ impl Round<'_> {
             said.expect(&[0, 4, 5]);
             return said.code == 0;
         }
-        if says("switch the machine of") {
+        if says("power off the machine of") {
             let n = node.unwrap();
             if self.stage.node(n).is_on() {
                 self.stage.node(n).crash();
@@ -612,7 +616,7 @@ impl Round<'_> {
             }
             self.kept_off[n] = true;
             if command.is_empty() {
-                // Its object is gone: there is nothing to declare.
+                // Its object is gone: there is no node to mark out of service.
                 self.fenced[n] = true;
             } else {
                 self.declare(n, command);
@@ -659,7 +663,7 @@ impl Round<'_> {
             self.types(command);
             return false;
         }
-        if says("first: else the control plane evicts the pod") {
+        if says("first change the tolerations of the pod") {
             // It may have gone by itself.
             let said = self.types(command);
             let is_gone = ["NotFound", "Conflict"].iter().any(|reason| said.stderr.contains(reason));
@@ -921,9 +925,9 @@ default/db-0, risk of force-deleting it: critical
   why
   - StatefulSet/db starts the next pod. At once
   safer
-  1. bring node-1 back: its kubelet then ends the pod in order
+  1. bring node-1 back: its kubelet then terminates the pod in order
        kubectl lease partitions node-1 -w
-  2. switch the machine of node-1 off
+  2. power off the machine of node-1
 error: default/db-0 was not deleted
 hint: --confirm
 ";
@@ -931,10 +935,10 @@ hint: --confirm
         |what: &str, command: Option<&str>| Way { what: what.into(), command: command.map(str::to_owned) };
     let ways = vec![
         way(
-            "bring node-1 back: its kubelet then ends the pod in order",
+            "bring node-1 back: its kubelet then terminates the pod in order",
             Some("kubectl lease partitions node-1 -w"),
         ),
-        way("switch the machine of node-1 off", None),
+        way("power off the machine of node-1", None),
     ];
     assert_eq!(read(printed), Some(("critical".to_owned(), ways)));
     assert_eq!(read("error: there is no pod 'x'"), None);

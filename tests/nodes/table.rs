@@ -27,8 +27,8 @@ const STORAGES: [(&str, &str); 3] =
     [("none", "Writes to nothing"), ("shared", "others may write too"), ("once", "ReadWriteOnce")];
 
 const KEPT: &str = "not deleted";
-const BEGUN: &str = "in its grace";
-const STUCK: &str = "beyond its grace";
+const BEGUN: &str = "in its grace period";
+const STUCK: &str = "beyond its grace period";
 
 /// Of a row, the storage, the node and the deletion.
 type At = (String, String, String);
@@ -91,7 +91,7 @@ fn compare(node: &str, pod: &Value, risk: &str) -> Option<Cell> {
 /// is not in the table; nor is what its kubelet reports to have ended, after a restart of the machine.
 fn look(stage: &Stage, node: &str, contact: &str) -> BTreeSet<Cell> {
     let mut seen = BTreeSet::new();
-    if contact == "heard" {
+    if contact == "alive" {
         let pods = get(&["pods", "-n", &stage.namespace]);
         let said = plugin().run(&["force-delete", "-l", "app", "-n", &stage.namespace, "--dry-run=client"]);
         let said = said.expect(0).stderr;
@@ -260,11 +260,11 @@ fn the_verdicts_on_real_nodes_are_those_of_the_table() {
     let [a, _] = stage.names();
     run_all(&stage, &[set("kept", 600), set("begun", 600), set("stuck", 1)]);
 
-    see(&stage, "heard", &[KEPT]);
+    see(&stage, "alive", &[KEPT]);
     hang(&stage, "stuck");
     delete(&stage, "begun", None);
     delete(&stage, "stuck", None);
-    see(&stage, "heard", &[KEPT, BEGUN, STUCK]);
+    see(&stage, "alive", &[KEPT, BEGUN, STUCK]);
     stage.a().hang_runtime();
     see(&stage, "notready", &[KEPT, BEGUN, STUCK]);
     stage.a().partition();

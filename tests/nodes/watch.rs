@@ -8,7 +8,7 @@ use crate::{
 };
 
 crate::tests![
-    a_watch_tells_late_silent_terminating_and_heard_in_this_order,
+    a_watch_tells_late_silent_terminating_and_alive_in_this_order,
     a_kubelet_that_is_slow_is_never_silent,
 ];
 
@@ -19,7 +19,7 @@ pub fn watch(node: &str) -> Running {
     watching
 }
 
-fn a_watch_tells_late_silent_terminating_and_heard_in_this_order() {
+fn a_watch_tells_late_silent_terminating_and_alive_in_this_order() {
     let mut stage = Stage::new();
     let [a, _] = stage.names();
     let first = stage.run(Kind::StatefulSet, "db");
@@ -28,7 +28,7 @@ fn a_watch_tells_late_silent_terminating_and_heard_in_this_order() {
     let terminating = format!("{}/db-0 is Terminating", stage.namespace);
     watching.until("Terminating", SOON * 2, |shown| shown.contains(&terminating));
     let told = watching.stdout();
-    assert!(!told.contains("   heard   "), "{told}");
+    assert!(!told.contains("   alive   "), "{told}");
     let at = |words: &str| told.find(words).unwrap_or_else(|| panic!("'{words}' is not in\n{told}"));
     // Pods of an earlier test may still be on their way out.
     let late = at(&format!("{a}   late   "));
@@ -38,7 +38,7 @@ fn a_watch_tells_late_silent_terminating_and_heard_in_this_order() {
     }
     assert!(late < silent && silent < at(&terminating), "{told}");
     stage.a().heal();
-    watching.until("heard", SOON * 2, |shown| shown.contains(&format!("{a}   heard   was ")));
+    watching.until("alive", SOON * 2, |shown| shown.contains(&format!("{a}   alive   was ")));
     stage.await_other_writer("db", &first.uid);
     stage.assert_one_writer();
 }

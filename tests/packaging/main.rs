@@ -329,5 +329,5 @@ fn completion_is_linked_to_what_kubectl_would_run() {
     assert_eq!(target(&link), plugin, "one that leads nowhere is renewed");
     fs::remove_file(&link).unwrap();
     fs::write(&link, "somebody's own").unwrap();
-    assert!(fail(&mut install(&["--dir", "other"])).contains("is something else"));
+    assert!(fail(&mut install(&["--dir", "other"])).contains("exists and is not a link to kubectl-lease"));
 }

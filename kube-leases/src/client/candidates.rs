@@ -272,8 +272,8 @@ impl Cluster {
         cleared.then_some(after).ok_or_else(|| self.dropped(before))
     }
 
-    /// Takes the holder off a lease whose election is stuck. The holder is the empty string, never null, which
-    /// the election controller does not survive.
+    /// Clears the holder of a lease whose election is stuck: with the empty string, because a null holderIdentity
+    /// crashes some kube-apiservers.
     pub async fn empty_holder(&self, before: &Lease, writing: &Writing) -> Result<()> {
         let Metadata { namespace, name, uid, resource_version, .. } = &before.metadata;
         let patch = json!({

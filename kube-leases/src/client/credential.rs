@@ -48,11 +48,11 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// How a plugin is run.
 #[derive(Clone)]
 enum Manner {
-    /// It may ask the user something.
+    /// It may prompt the user.
     Openly,
-    /// It has no terminal, which is a command's: this program takes it away.
+    /// Without the terminal, which belongs to the command under the lease: this program detaches the plugin.
     Detached(Program),
-    /// It can ask and say nothing, and is ended when the time is over.
+    /// No stdin and no output; killed at the time limit.
     Unseen(Duration),
 }
 

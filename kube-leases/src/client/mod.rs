@@ -429,7 +429,7 @@ impl Cluster {
         };
         Err(match status {
             StatusCode::UNAUTHORIZED => Error::Unauthenticated { server: self.server.clone(), message },
-            // A namespace on its way out takes nothing new, whatever rights one has.
+            // Nothing can be created in a namespace that is terminating, whatever permissions the user has.
             StatusCode::FORBIDDEN if message.contains("because it is being terminated") => {
                 Error::Api { code: 403, reason: answer.reason, message, retry_after: None }
             }

@@ -217,7 +217,7 @@ pub fn stopped<'a>(
     pods: impl Iterator<Item = &'a Pod>,
     partitions: impl Iterator<Item = &'a Partition> + Clone,
 ) -> Vec<Stopped> {
-    // What was declared to be off has ended.
+    // On a node that is marked out of service it has ended.
     let lost = partitions.clone().filter(|partition| partition.contact != NodeContact::Fenced);
     let lost: Vec<_> = lost.map(|partition| (partition.node.as_str(), partition.contact)).collect();
     let stranded = partitions.flat_map(|partition| &partition.pods).map(|stranded| &*stranded.pod.value);

@@ -72,9 +72,9 @@ pub struct NewEvent<'a> {
 }
 
 impl Cluster {
-    /// Evicts a pod as it was read: with its grace, and if its disruption budgets allow it. A client with kube's
-    /// default of retries asks a budget that allows none for half a minute, and what it then has sent may still be
-    /// done: this is for one without retries.
+    /// Evicts a pod as it was read: with its grace period, and if its disruption budgets allow it. A client with
+    /// kube's default of retries asks a budget that allows none for half a minute, and what it then has sent may
+    /// still be done: this is for one without retries.
     pub async fn evict(&self, pod: &Pod, dry_run: bool) -> Result<()> {
         let at = pod.address();
         let how = DeleteRequest {

@@ -152,7 +152,7 @@ impl Cluster {
         const FEW: usize = 16;
         if addresses.len() > FEW {
             let mut query = Query::new(resource).paged();
-            // Where all are in one namespace, rights in that one are enough.
+            // Where all are in one namespace, permission to list in that one is enough.
             if let (Some(first), Some(last)) = (addresses.first(), addresses.last())
                 && first.namespace == last.namespace
             {

@@ -29,7 +29,7 @@ impl Cluster {
         let name = user.and_then(|user| user.username.clone()).filter(|name| !name.is_empty());
         name.ok_or_else(|| Error::BadAnswer {
             server: self.server.clone(),
-            cause: "it does not say who we are".into(),
+            cause: "the SelfSubjectReview has no username".into(),
         })
     }
 

@@ -3,7 +3,7 @@
 //! A list, then a watch from where the list ended, then again whatever is needed to stay true: a
 //! watch that the server ends in order is resumed; one that breaks, or whose resource version is
 //! too old (410), begins with a new list. The first failure is the caller's (a wrong name or a
-//! missing right should end the command), later ones are events, because the servers watched may
+//! missing permission should end the command), later ones are events, because the servers watched may
 //! be the very ones that restart. A 401 or 403 of what has worked before ends it only if it lasts
 //! (see [`Refusal`]).
 //!

@@ -112,7 +112,7 @@ pub enum NotTaken {
         /// Its duration, for which it has to be seen unchanged.
         seconds: i32,
     },
-    /// A lease looks expired, and its holder renews it all the same.
+    /// A lease has expired by its timestamps, but its holder still renews it.
     HolderClockWrong {
         /// Its name.
         name: String,
@@ -137,9 +137,14 @@ impl fmt::Display for NotTaken {
             Self::TooSlow { name: None } => f.write_str("the server is too slow to answer"),
             Self::OutOfTime(error) => write!(f, "the time to wait is over: {error}"),
             Self::LooksExpired { name, seconds } => {
-                write!(f, "'{name}' looks expired, which takes {seconds} s to observe")
+                write!(
+                    f,
+                    "'{name}' has expired by its timestamps, but was not observed unchanged for {seconds} s"
+                )
             }
-            Self::HolderClockWrong { name } => write!(f, "'{name}' looks expired, and its holder renews it"),
+            Self::HolderClockWrong { name } => {
+                write!(f, "'{name}' has expired by its timestamps, but its holder still renews it")
+            }
             Self::Failed(error) => error.fmt(f),
         }
     }
@@ -270,7 +275,7 @@ pub fn claims(
     Ok(targets.into_iter().map(claim).collect())
 }
 
-/// Checks that nothing is begun that what was just read says cannot be finished.
+/// Checks, on the leases as just read, that all can be acquired, before the first write.
 ///
 /// # Errors
 /// If one of the leases cannot be taken now.

@@ -77,7 +77,7 @@ pub enum Loss {
 /// What keeps a command from ending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Warning {
-    /// It was stopped, because it wants the terminal, which is not its own.
+    /// It was stopped, because it needs the terminal, which is not its own.
     WithoutTerminal,
     /// It has ended, and these processes that it left behind could not be ended yet.
     Surviving(String),

@@ -1,4 +1,4 @@
-//! Declaring the machine of a node to be off, or taking it into service again, under its maintenance lease.
+//! Marking a node out of service, or putting it back into service, under its maintenance lease.
 
 use std::{collections::BTreeSet, ops::ControlFlow, time::Duration};
 

@@ -21,7 +21,7 @@ use crate::{
 
 /// Backoff after a failure.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Retry of a watch that could not begin; without permission to watch, up to the longer of these.
+/// Retry delay for a watch that failed to open; on 403 it grows up to `FORBIDDEN_WATCH_RETRY`.
 const WATCH_RETRY: Duration = Duration::from_secs(2);
 const FORBIDDEN_WATCH_RETRY: Duration = Duration::from_secs(60);
 /// Backoff after a conflict (409), or a write of another client that is set right.
@@ -132,8 +132,7 @@ fn loss(held: &Held, now: Option<&Object<Lease>>) -> Option<Lost> {
     }
 }
 
-/// Watches the leases, so that one that is taken, deleted or shortened is known at once and not only
-/// when it is to be renewed. Without permission to
+/// Watches the leases, so that one that is taken, deleted or shortened is known at once. Without permission to
 /// watch, a loss is noticed at the next renewal.
 async fn watch(cluster: &Cluster, held: &[Held], renew_now: &[Notify]) -> Lost {
     let Some(first) = held.first() else { return std::future::pending().await };

@@ -89,7 +89,7 @@ pub async fn release_all<'a>(
 }
 
 /// Releases leases that a look has found, each by itself: one that cannot be released is no reason to keep the
-/// others. `told` receives the outcomes in their order.
+/// others. `report` receives the outcomes in their order.
 pub async fn release_found(
     cluster: &Cluster,
     found: &[Held],

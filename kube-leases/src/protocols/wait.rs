@@ -51,7 +51,7 @@ pub struct Waiting {
 }
 
 impl Claim {
-    /// Takes the lease as soon as that is possible, watching it. `told` receives every change, and once
+    /// Takes the lease as soon as that is possible, watching it. `report` receives every change, and once
     /// a second. An outage on the way, or a lost race, is waited for too.
     pub async fn wait(
         &self,

@@ -106,7 +106,7 @@ pub enum Report {
     Interrupted(i32),
     /// Its time ran out, and it was ended.
     Expired,
-    /// It was stopped because it wants the terminal, which it does not have.
+    /// It was stopped because it needs the terminal, which it does not have.
     Background,
     /// It has ended, and these processes that it left behind could not be ended yet.
     Surviving(String),
@@ -162,7 +162,7 @@ enum WatchdogEvent {
     Orphaned,
     /// The command has ended.
     Ended(WaitStatus),
-    /// The command was stopped because it wants the terminal, which it does not have.
+    /// The command was stopped because it needs the terminal, which it does not have.
     Background,
     /// Nothing descends from this process any more.
     Alone,

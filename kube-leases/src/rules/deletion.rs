@@ -141,7 +141,7 @@ impl Judged {
         if critical && self.assessment.contact.is_some_and(NodeContact::is_alive) {
             return Some(ForceRefusal::NodeAlive);
         }
-        // Even if it is confirmed to be off: a machine that is off does not heartbeat.
+        // Even if it is confirmed to be off: its kubelet sends heartbeats, so its machine is on.
         if critical && self.heartbeats {
             return Some(ForceRefusal::NodeHeartbeats);
         }

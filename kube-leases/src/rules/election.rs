@@ -13,8 +13,8 @@
 //!    that for a lease as it stands is in [`forecast`](super::forecast).
 //!
 //! Ages are compared by the second in which the objects were created. Candidates that are equal in
-//! all of that are in no order at all: the controller takes one or the other at each look, and the
-//! lead goes back and forth between them.
+//! all of that are in no order at all: the controller may elect either at each sync, and
+//! leadership flaps.
 //!
 //! What the controller will learn only by a ping is judged here by what is there: a candidate that did not
 //! acknowledge the last one, did not renew when it should have, or was followed by another process on the same

@@ -28,7 +28,7 @@ pub struct NodeView {
 /// Why a node may not be fenced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// It is alive, though its machine is declared to be off.
+    /// It is alive, though it is marked out of service.
     Back,
     /// It is alive.
     Alive,
@@ -62,7 +62,7 @@ pub enum Harm {
     VolumesUnknown,
 }
 
-/// The taint that declares a machine to be off.
+/// The taint that marks a node out of service.
 fn out_of_service(since: Option<Timestamp>) -> Taint {
     Taint {
         key: OUT_OF_SERVICE.into(),
@@ -100,12 +100,12 @@ impl NodeView {
         self.node.heartbeat(self.lease())
     }
 
-    /// The taints that declare its machine to be off.
+    /// The taints that mark it out of service.
     pub fn taints(&self) -> impl Iterator<Item = &Taint> {
         self.node.spec.taints.iter().filter(|taint| taint.key == OUT_OF_SERVICE)
     }
 
-    /// All its taints with one that declares its machine to be off at this time, or with none.
+    /// All its taints with one that marks it out of service at this time, or with none.
     pub fn taints_with(&self, out_of_service_since: Option<Timestamp>) -> Vec<Taint> {
         let mut taints = self.node.spec.taints.clone();
         taints.retain(|taint| taint.key != OUT_OF_SERVICE);
@@ -120,7 +120,7 @@ impl NodeView {
         self.taints().map(key).eq(sent.iter().filter(|taint| taint.key == OUT_OF_SERVICE).map(key))
     }
 
-    /// Whether it is expected to be taken into service again: it is back, or was back since it was fenced.
+    /// Whether it is expected to be put back into service: it is back, or was back since it was fenced.
     pub fn is_back(&self, now: ServerTime) -> bool {
         let is_dated = self.taints().all(|taint| taint.time_added.is_some());
         self.contact(now).is_alive() || is_dated && !self.node.is_fenced(self.lease())
@@ -144,8 +144,8 @@ impl NodeView {
         self.pods.iter().filter(|pod| is_deleted(pod))
     }
 
-    /// What a fence does harm to if the machine is on. The volumes of a pod whose object was deleted by force
-    /// stay attached as long as its node is not declared to be off, and are detached as soon as it is.
+    /// What a fence does harm to if the machine is on. The volumes of a pod whose object was force-deleted
+    /// stay attached until its node is marked out of service, and are then detached at once.
     pub fn harm(&self, around: &Surroundings, now: ServerTime) -> Option<Harm> {
         let is_critical = |pod: &&Arc<Pod>| Assessment::of(pod, around, now).risk == Risk::Critical;
         match (self.deleted().filter(is_critical).count(), around.attachments.as_deref()) {

@@ -56,11 +56,11 @@ pub enum Forecast {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Doubt {
-    /// The leader is equal to them: the controller takes one or the other at each look.
+    /// The leader is equal to them: the controller may elect either at each sync.
     Tie,
     /// The holder is the best, and does not renew: one of them is elected if its process ends, else none.
     HolderEnds,
-    /// The holder does not renew, and is equal to them: at each look the controller takes one or the other, and
+    /// The holder does not renew, and is equal to them: at each sync the controller may elect either, and
     /// elects none when it takes the holder. That can go on for minutes.
     HolderTied,
     /// The leader is no candidate: it may step down when it is asked to, or not.

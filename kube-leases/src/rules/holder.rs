@@ -12,7 +12,7 @@ pub fn is_reserved(holder: &str) -> bool {
 
 /// Why a text cannot be the identity of a holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoHolder {
+pub enum InvalidHolder {
     /// There is nothing in it.
     Empty,
     /// It has control characters.
@@ -46,17 +46,17 @@ impl Who {
     ///
     /// # Errors
     /// Why it cannot be one.
-    pub fn named(holder: &str, admin: bool) -> Result<Self, NoHolder> {
+    pub fn named(holder: &str, admin: bool) -> Result<Self, InvalidHolder> {
         if holder.trim().is_empty() {
-            return Err(NoHolder::Empty);
+            return Err(InvalidHolder::Empty);
         }
         if holder.chars().any(char::is_control) {
-            return Err(NoHolder::ControlCharacters);
+            return Err(InvalidHolder::ControlCharacters);
         }
         let reserved = is_reserved(holder);
         let plain = match holder.strip_prefix("kubeadm:") {
             Some(plain) if admin && !plain.is_empty() => plain,
-            _ if reserved => return Err(NoHolder::Reserved),
+            _ if reserved => return Err(InvalidHolder::Reserved),
             _ => holder,
         };
         Ok(Self { plain: plain.to_owned(), admin })
@@ -177,10 +177,10 @@ mod tests {
     #[test]
     fn only_admin_writes_the_reserved_prefix() {
         for holder in ["kubeadm", "kubeadm-x", "kubeadm:jane", "kubeadmin"] {
-            assert_eq!(Who::named(holder, false), Err(NoHolder::Reserved), "{holder}");
+            assert_eq!(Who::named(holder, false), Err(InvalidHolder::Reserved), "{holder}");
         }
         for holder in ["kubeadm", "kubeadm-x", "kubeadm:"] {
-            assert_eq!(Who::named(holder, true), Err(NoHolder::Reserved), "{holder}");
+            assert_eq!(Who::named(holder, true), Err(InvalidHolder::Reserved), "{holder}");
         }
         assert_eq!(Who::named("jane", true).unwrap().identity(), "kubeadm:jane");
         assert_eq!(Who::named("kubeadm:jane", true).unwrap().identity(), "kubeadm:jane");
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_holder_is_some_text() {
-        use NoHolder::{ControlCharacters, Empty};
+        use InvalidHolder::{ControlCharacters, Empty};
         for (holder, why) in [
             ("", Empty),
             ("  ", Empty),

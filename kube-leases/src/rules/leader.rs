@@ -25,7 +25,7 @@ use super::{
 /// every 2 s until then.
 const LATE_AFTER_THIRDS: i32 = 2;
 
-/// So long after a lease expired its holder may have ended an instant ago: a failover takes up to half a minute.
+/// A failover takes up to 30 s: only a lease that expired longer ago than this can be a ghost.
 const FAILOVER: SignedDuration = SignedDuration::from_secs(60);
 
 /// The letters of the random parts of names that Kubernetes gives.

@@ -1,4 +1,4 @@
-//! Waiting for a process to lead: what a lease shows of it at each look.
+//! Waiting for a process to lead: what a lease shows of it at each read.
 //!
 //! The election controller writes the holder and the first `renewTime` itself, so neither shows that the
 //! process behind it is alive. A renewal that is seen does. A process has led for some time when two of

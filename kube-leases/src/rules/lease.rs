@@ -173,7 +173,8 @@ impl Lease {
         self.spec.lease_duration_seconds.map(|seconds| SignedDuration::from_secs(seconds.into()))
     }
 
-    /// When its time runs out; `None` where it does not say.
+    /// `renewTime` and `leaseDurationSeconds`, as client-go adds them; `None` where one is not set. A maintenance
+    /// lease is held for three seconds longer: see [`maintenance::expiry`](super::maintenance::expiry).
     pub fn expires(&self) -> Option<Timestamp> {
         self.renewed()?.checked_add(self.duration()?).ok()
     }

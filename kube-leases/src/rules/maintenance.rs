@@ -2,11 +2,11 @@
 //!
 //! A lease is judged by the server's clock. It is held until `renewTime + leaseDurationSeconds` and
 //! three seconds more for clocks that differ; a holder that begins with `kubeadm` holds always. A
-//! lease that has a holder but lacks what it would be judged by is malformed: neither free nor
-//! known to be held, it is not taken without being told to.
+//! lease that has a holder but no `renewTime` or `leaseDurationSeconds` is malformed: neither free nor
+//! known to be held, it is not taken unless the terms say so.
 //!
 //! Release is `holderIdentity: ""` with a duration of one second. The proposal's duration of zero
-//! is refused by the API, and a null holder is nothing that every kube-apiserver survives.
+//! is refused by the API, and a null holderIdentity crashes some kube-apiservers.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::{api::coordination::v1::LeaseSpec, apimachinery::pkg::apis::meta::v1::MicroTime};
@@ -113,7 +113,8 @@ impl MaintenanceStanding {
     }
 }
 
-/// The last moment at which a lease is held, the grace included; or what it lacks.
+/// The last moment at which a maintenance lease is held, including [`GRACE`]; or the field that it lacks. Leader
+/// election has no such grace: see [`Lease::expires`].
 pub fn expiry(spec: &LeaseSpec) -> Result<Timestamp, &'static str> {
     let renewed = spec.renew_time.as_ref().ok_or("renewTime")?.0;
     let seconds = spec.lease_duration_seconds.filter(|seconds| *seconds > 0).ok_or("leaseDurationSeconds")?;
@@ -149,7 +150,7 @@ pub fn adopted(lease: &Lease) -> Option<Lease> {
     Some(adopted)
 }
 
-/// Whether a lease looks forgotten: expired without a release, held for over an hour without a
+/// Whether a lease looks abandoned: expired without a release, held for over an hour without a
 /// renewal, or held by an administrator for over a day.
 pub fn is_abandoned(lease: &Lease, who: &Who, now: ServerTime) -> bool {
     let spec = &lease.spec;

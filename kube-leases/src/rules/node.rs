@@ -67,7 +67,7 @@ pub struct Taint {
     pub time_added: Option<Timestamp>,
 }
 
-/// When a node was declared to be out of service, as its taint tells.
+/// When a node was marked out of service, by its taint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Declared {
     /// Since its last heartbeat.
@@ -92,8 +92,9 @@ pub struct NodeStatus {
 #[serde(rename_all = "lowercase")]
 pub enum NodeContact {
     /// Its kubelet is alive, whether or not it calls itself ready.
+    #[serde(rename = "alive")]
     Heard,
-    /// Its kubelet sends heartbeats, though its machine was declared to be off.
+    /// Its kubelet sends heartbeats, though it was marked out of service.
     Back,
     /// Its kubelet is alive and says that the node is not ready: what it starts and ends there may hang.
     NotReady,
@@ -102,7 +103,7 @@ pub enum NodeContact {
     Late,
     /// Given up: what runs there is not known.
     Silent,
-    /// Silent, and its machine was declared to be off since its last heartbeat.
+    /// Silent, and it was marked out of service since its last heartbeat.
     Fenced,
     /// There is no such node object, and no fresh heartbeat: the machine may run all the same.
     Gone,
@@ -112,7 +113,7 @@ impl NodeContact {
     /// The word for it, as in the tables and in `-o json`.
     pub fn word(self) -> &'static str {
         match self {
-            Self::Heard => "heard",
+            Self::Heard => "alive",
             Self::Back => "back",
             Self::NotReady => "notready",
             Self::Late => "late",
@@ -144,7 +145,7 @@ impl Node {
         self.spec.taints.iter().any(|taint| taint.key == OUT_OF_SERVICE)
     }
 
-    /// When its machine was declared to be off; `None` if it is in service.
+    /// When it was marked out of service; `None` if it is in service.
     pub fn declared(&self, lease: Option<&Lease>) -> Option<Declared> {
         let heard = self.heartbeat(lease);
         // The node controller's own clock: that it gave the node up after the taint shows that it had
@@ -166,7 +167,7 @@ impl Node {
         })
     }
 
-    /// Whether the machine was declared to be off since its last heartbeat. A taint that does not say
+    /// Whether it was marked out of service since its last heartbeat. A taint that does not say
     /// when it was set is not believed: it may be from an earlier outage.
     pub fn is_fenced(&self, lease: Option<&Lease>) -> bool {
         self.declared(lease) == Some(Declared::Since)
@@ -269,7 +270,7 @@ mod tests {
             (Some("False"), Some(5), NotReady, Back), // alive, and says that it is not well
             (Some("False"), Some(41), Late, Late),
             (Some("False"), None, Late, Late),
-            // A machine that heartbeats is on, also if it was given up or declared to be off.
+            // A machine that sends heartbeats is on, also if Ready is Unknown or it was marked out of service.
             (Some("Unknown"), Some(0), Late, Late),
             (Some("Unknown"), Some(5), Late, Late),
             (Some("Unknown"), Some(40), Late, Late),
@@ -302,7 +303,7 @@ mod tests {
             (Some(60), 600, Some(550), NodeContact::Fenced),
             (Some(600), 600, Some(600), NodeContact::Fenced),
             (Some(60), 600, None, NodeContact::Fenced),
-            // It sent a heartbeat after it was declared to be off.
+            // It sent a heartbeat after it was marked out of service.
             (Some(3600), 600, Some(4000), NodeContact::Silent),
             // Its clock was behind, but the node controller had to give it up once more.
             (Some(3600), 4000, Some(550), NodeContact::Silent),
@@ -353,7 +354,7 @@ mod tests {
         assert_eq!(lease.heartbeat(), Some("2026-01-01T00:00:05Z".parse().unwrap()));
     }
 
-    /// An hour ahead, its status would keep a machine that is off from being declared so for an hour.
+    /// An hour ahead, its status would keep a node whose machine is off from being fenced for an hour.
     #[test]
     fn a_wrong_clock_in_the_status_does_not_count_either() {
         let at = |seconds| Some(now().0 - SignedDuration::from_secs(seconds));

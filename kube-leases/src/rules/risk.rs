@@ -22,7 +22,7 @@ pub enum Risk {
     None,
     /// At worst something runs on for a while that does no harm.
     Low,
-    /// Something that runs is cut off without its grace.
+    /// Something that runs is killed without a grace period.
     Medium,
     /// What hangs is hidden instead of found, or more goes than may be missing.
     High,
@@ -48,9 +48,9 @@ impl Risk {
 pub enum DeletionStage {
     /// It was not deleted.
     NotBegun,
-    /// Within its grace.
+    /// Within its grace period.
     Begun,
-    /// Well beyond its grace.
+    /// Well beyond its grace period.
     Stuck,
 }
 

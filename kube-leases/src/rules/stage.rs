@@ -91,7 +91,7 @@ pub(super) fn workloads() -> BTreeMap<(Kind, String), Workload> {
     Kind::ALL.into_iter().map(one).collect()
 }
 
-/// The same, with node-1 declared to be off.
+/// The same, with node-1 marked out of service.
 pub(super) fn fenced(mut around: Surroundings) -> Surroundings {
     let taint =
         json!({ "key": "node.kubernetes.io/out-of-service", "effect": "NoExecute", "timeAdded": ago(0) });

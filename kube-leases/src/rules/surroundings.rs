@@ -83,8 +83,8 @@ impl Surroundings {
         Some(if fresh { NodeContact::Late } else { NodeContact::Gone })
     }
 
-    /// Whether a node is to be looked after: without heartbeats, or with heartbeats again and still declared to be off. Without
-    /// heartbeats, those count that the node controller has given up.
+    /// Whether a node needs attention: without heartbeats, or with heartbeats again and still marked out of
+    /// service. Without permission to read heartbeats, those count whose Ready condition is Unknown.
     pub fn is_lost(&self, node: &Node, now: ServerTime) -> bool {
         node.contact(self.heartbeat(&node.metadata.name), now) != NodeContact::Heard
             && (self.heartbeats.is_some() || node.ready().is_none_or(|ready| ready.status == "Unknown"))
@@ -152,7 +152,7 @@ mod tests {
             (around(45), true),
             (around(600), true),
             (not_ready(around(5)), true),
-            // It is back, and still declared to be off.
+            // It is back, and still marked out of service.
             (fenced(around(5)), true),
             // Without heartbeats, the node controller's word counts.
             (blind(around(5)), false),

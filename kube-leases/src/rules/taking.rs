@@ -36,8 +36,8 @@ pub struct Terms {
     /// Only from this lease, in the term that it was seen in: a term that began later was promised to
     /// another process.
     pub adopts_term: Option<Box<Lease>>,
-    /// Only renew: a lease that is not ours any more is not taken anew. One that is may be held for a shorter
-    /// time than it is; else another process of the same holder may have been told that it is held for longer.
+    /// Renew only, never acquire. May shorten the lease; other commands do not, since another process of the
+    /// same holder may rely on the longer time.
     pub renews: bool,
     /// Why, for others.
     pub reason: Option<String>,

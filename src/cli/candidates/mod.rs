@@ -59,8 +59,8 @@ kubectl lease candidates [LEASE] [options]
 ///
 ///   acked      acknowledged the last ping
 ///   unpinged   not pinged yet, and renews
-///   pending    pinged less than 5 seconds ago, and has not answered yet
-///   stale      did not answer the ping, or missed a renewal: not counted on
+///   pending    pinged less than 5 seconds ago, and not acknowledged yet
+///   stale      did not acknowledge the ping, or missed a renewal: not counted on
 ///   expired    not renewed for 30 minutes: excluded from the election
 ///
 /// A priority is 'pinned' if the server does not support priorities: the candidate's emulation version is

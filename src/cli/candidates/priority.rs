@@ -13,7 +13,7 @@ use crate::cli::{
 
 const SET_EXAMPLES: &str = "\
 Examples:
-  # Move the lead to the candidate on cp-2 and wait until it leads
+  # Move leadership to the candidate on cp-2 and wait until it leads
   kubectl lease candidates set-priority cp-2 100 --wait
 
   # Keep the priority for 30 minutes, or until Ctrl-C
@@ -24,7 +24,7 @@ Examples:
 
 /// Set the priority of a candidate: the highest priority leads
 ///
-/// Moving the lead is a failover: the leader is asked to step down, its process usually exits and restarts,
+/// Moving leadership is a failover: the leader is asked to step down, its process usually exits and restarts,
 /// and there is no leader for up to 15 seconds. The effect is shown and has to be confirmed.
 ///
 /// If several components have a candidate on the host, the priority is set for all of them; use --lease to
@@ -32,7 +32,7 @@ Examples:
 /// asked to step down, because the component could be left without a leader: the command waits for the
 /// handover to complete. A second Ctrl-C leaves the priority in place.
 ///
-/// Refused without --force if the candidate does not answer a ping, if no election controller is running, if
+/// Refused without --force if the candidate does not acknowledge a ping, if no election controller is running, if
 /// the leader does not use coordinated leader election, or if leading would violate the version skew policy:
 /// a kube-controller-manager or kube-scheduler that is newer than a live kube-apiserver, or more than one
 /// minor version older. kube-apiservers are asked for their versions without credentials; a warning is
@@ -61,8 +61,8 @@ pub struct SetPriority {
     #[arg(long = "for", value_name = "DURATION", value_parser = lease_duration)]
     pub for_: Option<Duration>,
 
-    /// With --for, record the time at which the priority ends and exit. Use 'clear-priority --expired' to
-    /// clear it.
+    /// With --for, record the time at which the priority ends and exit. Use 'kubectl lease candidates
+    /// clear-priority --expired' to clear it.
     #[arg(long, requires = "for_", boolean())]
     pub detach: bool,
 
@@ -74,7 +74,7 @@ pub struct SetPriority {
     #[arg(short, long, alias = "confirm", boolean())]
     pub yes: bool,
 
-    /// Continue even if the candidate does not answer a ping, no election controller is running, the leader
+    /// Continue even if the candidate does not acknowledge a ping, no election controller is running, the leader
     /// does not use coordinated leader election, or leading would violate the version skew policy.
     #[arg(long, alias = "anyway", boolean())]
     pub force: bool,
@@ -93,7 +93,7 @@ Examples:
 
 /// Clear the priority of candidates
 ///
-/// The election compares versions again. If another candidate than the leader is then the best, the lead
+/// The election compares versions again. If another candidate than the leader is then the best, leadership
 /// moves: a second failover, which is shown and has to be confirmed. While a handover is in progress, the
 /// command waits for it to complete. A host also selects the candidates that its components left behind.
 #[allow(clippy::struct_excessive_bools)] // flags

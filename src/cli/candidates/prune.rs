@@ -19,9 +19,9 @@ Examples:
 ///
 /// A component that restarts registers under a new name, and its old LeaseCandidate remains for 30 minutes.
 /// If that one compares equal to the leader, the controller pings all candidates every few seconds. Deletes
-/// candidates that have not renewed for 30 minutes, have not answered a ping for 20 seconds, or do not
-/// answer a new ping, which is sent to those that are late and to those with a newer candidate on the same
-/// host. The leader's candidate is never deleted. The candidates are shown and the deletion has to be
+/// candidates that have not renewed for 30 minutes, have not acknowledged a ping for 20 seconds, or do not
+/// acknowledge a new ping, which is sent to those that are late and to those with a newer candidate on the
+/// same host. The leader's candidate is never deleted. The candidates are shown and the deletion has to be
 /// confirmed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -13,7 +13,7 @@ use kube_leases::rules::rehearsal::Versions;
 
 const EXAMPLES: &str = "\
 Examples:
-  # Show how the lead moves during an upgrade of the control plane
+  # Show how leadership moves during an upgrade of the control plane
   kubectl lease candidates rehearse kube-controller-manager --to 1.38
 
   # Also show how it moves during the rollback
@@ -29,7 +29,7 @@ Examples:
 /// the other by name. An instance that restarts registers as a new candidate with the new version and
 /// without its priority, and does not take part until another candidate is elected.
 ///
-/// Each step shows the leader after it, how the lead moves, and which instances of kube-controller-manager,
+/// Each step shows the leader after it, how leadership moves, and which instances of kube-controller-manager,
 /// kube-scheduler or cloud-controller-manager violate the version skew policy: newer than the
 /// kube-apiservers, or more than one minor version older.
 #[derive(Debug, Args)]

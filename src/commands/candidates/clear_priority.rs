@@ -99,8 +99,7 @@ fn consequences(plan: &Plan, force: bool) -> Vec<String> {
             named(&plan.namespace, &plan.lease)
         )],
         Some(_) => vec![format!(
-            "Leadership of {} is moving: the priority is cleared when that is over, and which candidate then leads is \
-             said then.",
+            "Leadership of {} is moving: the priority is cleared after the handover; the next leader is shown then.",
             of(plan)
         )],
         None => follows(plan, !plan.is_moving),

@@ -208,7 +208,7 @@ fn leader(election: &CoordinatedElection<'_>, outlook: &Outlook<'_>, now: Server
         }
         Leader::Held { holder, until: None, .. } => {
             format!(
-                "There is no leader as far as the controller sees: {holder} holds a lease without an end."
+                "There is no valid leader: {holder} is the holder, but renewTime or leaseDurationSeconds is not set."
             )
         }
     }

@@ -119,7 +119,9 @@ pub fn no_candidates(lease: &str, parts: &[Vec<Object<Part>>]) -> Error {
     let others: Vec<_> = elections_of(parts).iter().map(|election| election.name.to_owned()).collect();
     let named = |object: &Object<Part>| object.value.lease().is_some_and(|it| it.metadata.name == lease);
     let hint = if parts.get(1).is_some_and(|leases| leases.iter().any(named)) {
-        format!("its election is not coordinated: 'kubectl lease leaders {lease}' shows who leads")
+        format!(
+            "'{lease}' does not use coordinated leader election: 'kubectl lease leaders {lease}' shows its holder"
+        )
     } else if others.is_empty() {
         "no component here uses coordinated leader election".to_owned()
     } else {
@@ -184,8 +186,8 @@ impl View for Shown<'_> {
         let wrong: usize = rows.iter().map(|row| row.troubles).sum();
         let wrong = match wrong {
             0 => String::new(),
-            1 => "; 1 thing is wrong: see 'candidates explain'".to_owned(),
-            count => format!("; {count} things are wrong: see 'candidates explain'"),
+            1 => "; 1 thing is wrong: see 'kubectl lease candidates explain'".to_owned(),
+            count => format!("; {count} things are wrong: see 'kubectl lease candidates explain'"),
         };
         format!("{} candidates, {} of {} leases led{wrong}", rows.len(), led.len(), leases.len())
     }

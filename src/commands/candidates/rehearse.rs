@@ -140,7 +140,7 @@ impl Item for Row {
     const KIND: &'static str = "RehearsalStep";
 
     fn headers(_: bool) -> &'static [&'static str] {
-        &["STEP", "CHANGE", "LEADER", "LEAD", "SKEW POLICY"]
+        &["STEP", "CHANGE", "LEADER", "LEADERSHIP", "SKEW POLICY"]
     }
 
     fn cells(&self, _: ServerTime, _: bool) -> Vec<Cell> {

@@ -137,9 +137,9 @@ impl<'p> Reporter<'p> {
     fn waiting(&mut self, plan: &Plan, to: Intent) {
         let from = plan.from.as_deref().map_or("the leader".to_owned(), short);
         let what = match to {
-            Intent::Set => "the priority is set when that is over",
-            Intent::Clear => "the priority is cleared when that is over",
-            Intent::ClearOrLeave => "the priority is cleared when that is over; Ctrl-C leaves it",
+            Intent::Set => "the priority is set after the handover",
+            Intent::Clear => "the priority is cleared after the handover",
+            Intent::ClearOrLeave => "the priority is cleared after the handover; Ctrl-C leaves it",
         };
         self.wait(&format!("leadership of {} is moving from {from}: {what}", of(plan)), "");
     }
@@ -162,7 +162,8 @@ impl<'p> Reporter<'p> {
                 target.plan.namespace
             )),
             ElectionStep::ClearedForNow(candidate) => self.note(&format!(
-                "{} was asked to step down before it had the priority: it is cleared until that is over",
+                "the controller asked {} to step down before the priority was set: the priority is cleared until \
+                 the handover completes",
                 candidate.name()
             )),
             ElectionStep::Unwatched { target, is_set } => {

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-use crate::output::words::{election::NO_COORDINATION, paste::grants};
+use crate::output::words::{count, election::NO_COORDINATION, paste::grants};
 use kube_leases::rules::{
     clocks::{Clocks, Difference},
     duration::age,
@@ -225,9 +225,8 @@ impl Facts {
             Err(why) => vec![Finding::unseen(check, "their state", why)],
             Ok(None) => Vec::new(),
             Ok(Some((0, _))) => vec![Finding::ok(check, "none: no component has candidates")],
-            Ok(Some((count, troubles))) if troubles.is_empty() => {
-                let all = if *count == 1 { "the only one" } else { &format!("any of the {count}") };
-                vec![Finding::ok(check, format!("no problems with {all}"))]
+            Ok(Some((all, troubles))) if troubles.is_empty() => {
+                vec![Finding::ok(check, format!("{}, no problems", count(*all, "election")))]
             }
             Ok(Some((_, troubles))) => troubles.clone(),
         }
@@ -487,7 +486,7 @@ mod tests {
                 |facts| facts.elections = Ok(Some((1, Vec::new()))),
                 "elections",
                 Level::Ok,
-                "with the only one",
+                "1 election, no problems",
             ),
             (
                 |facts| facts.elections = Ok(Some((0, Vec::new()))),

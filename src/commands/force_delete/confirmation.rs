@@ -44,14 +44,17 @@ fn refused(args: &ForceDelete, one: &Judged, cluster: &Cluster) -> Option<Error>
         }
         ForceRefusal::NodeHeartbeats => {
             let hint =
-                format!("switch the machine off first, and wait until its heartbeat is {HEARTBEAT_IS_OLD}");
-            ("its node heartbeats, so the machine is on and its containers may run".to_owned(), Some(hint))
+                format!("power off the machine first, and wait until its heartbeat is {HEARTBEAT_IS_OLD}");
+            (
+                "its node sends heartbeats, so the machine is on and its containers may run".to_owned(),
+                Some(hint),
+            )
         }
         ForceRefusal::OverBudget(over) => {
             let hint = if one.uncounted {
                 "force-delete one pod at a time; --anyway force-deletes all of them"
             } else {
-                "--safe --confirm evicts as the budget allows; fewer pods at once; --anyway goes over it"
+                "use --safe --confirm to evict within the budget, select fewer pods, or --anyway to exceed it"
             };
             (over_budget(&over, &one.pod), Some(hint.to_owned()))
         }
@@ -76,7 +79,7 @@ pub fn choose(
         let first = first_advice(one, cluster).map(|line| line.command.unwrap_or(line.what));
         let first = first.map_or_else(String::new, |first| format!("; {first}"));
         let also = match futile {
-            Futile::Finalizers => "--anyway marks it for deletion with no grace all the same",
+            Futile::Finalizers => "--anyway marks it for deletion with no grace period all the same",
             Futile::Mirror => "--anyway deletes the mirror pod all the same",
         };
         return Err(Error::Refused {

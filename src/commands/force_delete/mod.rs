@@ -219,7 +219,7 @@ struct Waiting<'a> {
 
 impl AftermathProgress for Waiting<'_> {
     fn waiting(&mut self, pod: &Pod) {
-        let news = format!("waiting for what becomes of {}", pod.full_name());
+        let news = format!("waiting until {} is deleted or replaced", pod.full_name());
         self.line.get_or_insert_default().say(self.printer, &news, "");
     }
 
@@ -331,14 +331,14 @@ async fn read(addresses: &BTreeSet<Address>, cluster: &Cluster) -> Result<Vec<Ar
 /// Whether they may be deleted at all.
 async fn check_permissions(args: &ForceDelete, pods: &[&Pod], cluster: &Cluster) -> Result<()> {
     if args.safe || args.write.dry_run == DryRun::Client {
-        // Which right the safe way takes depends on the pod; to look takes none.
+        // Which permission --safe needs depends on the pod; a dry run needs none to delete.
         return Ok(());
     }
     let namespaces: BTreeSet<&str> = pods.iter().map(|pod| pod.metadata.namespace.as_str()).collect();
     let checks = namespaces.into_iter().map(async |namespace| {
         let of: Vec<Address> =
             pods.iter().map(|pod| pod.address()).filter(|at| at.namespace == namespace).collect();
-        // The right to delete some of them by name is enough, if it is these.
+        // Permission to delete exactly these by name is enough.
         if of.len() > 1 && cluster.may("delete", PODS, &Address::new(namespace, "")).await.unwrap_or(false) {
             return Ok(());
         }

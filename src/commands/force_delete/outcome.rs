@@ -55,13 +55,13 @@ pub fn words_of(one: &Judged, choice: Choice) -> Option<Words> {
         }
         Choice::Safely(Safe::Evict) => {
             let grace = age(one.pod.grace().max(SignedDuration::from_secs(1)));
-            let done = format!("evicted, it has {grace} to end");
+            let done = format!("evicted, its grace period is {grace}");
             Words { done, event: "Evicted", did: "evicted", why: String::new() }
         }
         Choice::Safely(Safe::Delete | Safe::Replace) => Words {
-            done: "deleted with its grace".to_owned(),
+            done: "deleted with its grace period".to_owned(),
             event: "Deleted",
-            did: "deleted with its grace",
+            did: "deleted with its grace period",
             why: String::new(),
         },
         Choice::Safely(Safe::Await) => return None,
@@ -74,9 +74,7 @@ pub fn not_deleted(why: NotDeleted, pod: &Pod, printer: &mut Printer) -> Error {
     match why {
         NotDeleted::Changed(change) => Error::LostRace { message: changed(&change, pod) },
         NotDeleted::PodChanged(error) => Error::LostRace {
-            message: format!(
-                "{name} changed between the look and the deletion: nothing was deleted ({error})"
-            ),
+            message: format!("{name} changed after it was read: nothing was deleted ({error})"),
         },
         NotDeleted::Gone => {
             Error::LostRace { message: format!("{name} was deleted meanwhile, not by this command") }
@@ -91,7 +89,7 @@ pub fn not_deleted(why: NotDeleted, pod: &Pod, printer: &mut Printer) -> Error {
         }
         NotDeleted::Unknown(error) => {
             printer.warn(&format!(
-                "whether {name} was deleted is not known: look again before anything else is done"
+                "whether {name} was deleted is not known: check with 'kubectl get pod' before anything else is done"
             ));
             error.into()
         }

@@ -45,7 +45,7 @@ pub async fn run(args: &MaintList, cluster: &Cluster, printer: &mut Printer) -> 
     let now = cluster.server_time();
     let rows = view(who).items(&sources, now);
     if rows.is_empty() {
-        printer.note(if args.abandoned { "no node's lease looks forgotten" } else { "no nodes found" });
+        printer.note(if args.abandoned { "no leases look abandoned" } else { "no nodes found" });
         if !matches!(listing.output, crate::output::Format::Json | crate::output::Format::Yaml) {
             return Ok(ExitCode::Done);
         }

@@ -76,7 +76,11 @@ fn unrenewed_seconds(duration: Duration, admin: bool) -> Result<i32> {
                 "--duration {} is over 1h, the most without --admin for a lease that is not renewed",
                 humantime::format_duration(duration)
             ),
-            hint: Some("'maint run' renews while a command runs; --admin holds until released".into()),
+            hint: Some(
+                "'kubectl lease maint run NODE -- COMMAND' renews while a command runs; --admin holds until \
+                 released"
+                    .into(),
+            ),
         });
     }
     Ok(i32::try_from(duration.as_secs()).unwrap_or(i32::MAX))

@@ -57,12 +57,12 @@ pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Re
                 return written = std::mem::replace(&mut written, Ok(())).and(printer.done(&words));
             }
             Ok(Released::Unanswered) => Error::LostRace {
-                message: format!(
-                    "{name} was released, or has changed hands: the answer to its release was lost, and it is not held as it was"
-                ),
+                message: format!("no answer to the release of {name}: it was released or has a new holder"),
             },
             Ok(_) => Error::LostRace {
-                message: format!("{name} changed hands between the look and the write; nothing was released"),
+                message: format!(
+                    "conflict: the lease of {name} changed after it was read; nothing was released"
+                ),
             },
             Err(error) => error.into(),
         };

@@ -39,7 +39,7 @@ pub async fn run(
 ) -> Result<ExitCode> {
     let listing = &args.listing;
     if namespace.is_some() {
-        printer.warn("-n does nothing here: nodes are in no namespace, and the pods of all are looked at");
+        printer.warn("--namespace is ignored: nodes are cluster-scoped, and pods of all namespaces are read");
     }
     let which = Which {
         node: args.node.as_deref(),

@@ -204,7 +204,7 @@ impl Item for Row {
         let change = |what, detail, tone| Some(Change { subject: subject.clone(), what, detail, tone });
         match (before, after) {
             (None, Some(new)) => change(new.partition.contact.word(), new.stranded(), new.tone()),
-            (Some(old), None) => change("heard", format!("was {}", old.partition.contact.word()), Tone::Good),
+            (Some(old), None) => change("alive", format!("was {}", old.partition.contact.word()), Tone::Good),
             (Some(old), Some(new)) if old.partition.contact != new.partition.contact => {
                 let detail = format!("was {}, {}", old.partition.contact.word(), new.stranded());
                 change(new.partition.contact.word(), detail, new.tone())

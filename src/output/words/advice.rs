@@ -54,7 +54,7 @@ pub fn document(way: &Alternative, pod: &Pod, flags: &str) -> Value {
 pub fn safe(way: Safe) -> &'static str {
     match way {
         Safe::Evict => "evict it",
-        Safe::Delete | Safe::Replace => "delete it with its grace",
+        Safe::Delete | Safe::Replace => "delete it with its grace period",
         Safe::Await => "wait for its end",
     }
 }
@@ -63,15 +63,17 @@ fn what(advice: &Advice, pod: &Pod) -> String {
     let (node, uid) = (&pod.spec.node_name, &pod.metadata.uid);
     match advice {
         Advice::RemoveManifest => {
-            format!("take its manifest away on {node} (usually in /etc/kubernetes/manifests): that ends it")
+            format!("remove its manifest on {node} (usually in /etc/kubernetes/manifests): the kubelet then \
+                     stops the static pod")
         }
         Advice::WaitForFinalizers { finalizers } => {
-            format!("let the controller behind {} do its work, or repair it", finalizers.join(", "))
+            format!("let the controllers that own the finalizers {} remove them, or repair those \
+                     controllers", finalizers.join(", "))
         }
         Advice::Delete { terms, .. } => delete(terms, node),
         Advice::Wait { until, .. } => match until {
             WaitFor::GracePeriod { left_seconds } => {
-                format!("wait: its grace ends in {}", age(SignedDuration::from_secs(*left_seconds)))
+                format!("wait: its grace period ends in {}", age(SignedDuration::from_secs(*left_seconds)))
             }
             WaitFor::PodGc => {
                 "wait for pod GC, which deletes what is Terminating there within half a minute".to_owned()
@@ -80,7 +82,7 @@ fn what(advice: &Advice, pod: &Pod) -> String {
                 "wait for pod GC, which deletes the pods of missing nodes within a minute".to_owned()
             }
         },
-        Advice::Evict { .. } => "evict it: disruption budgets and its grace are kept".to_owned(),
+        Advice::Evict { .. } => "evict it: this respects PodDisruptionBudgets and its grace period".to_owned(),
         Advice::WaitForReplicas { controller, wanted } => {
             format!("wait until the {wanted} replicas of {controller} are ready, and evict it then")
         }
@@ -93,8 +95,8 @@ fn what(advice: &Advice, pod: &Pod) -> String {
             format!("on {node}, see why: the runtime, or a volume that cannot be unmounted")
         }
         Advice::RestartDeployment { outage, .. } => format!(
-            "{}restart its Deployment, which starts others only when all its pods are gone, also those on nodes that \
-             are lost: until then none runs",
+            "{}restart its Deployment (strategy Recreate): new pods are created only after all old ones are \
+             deleted, also those on lost nodes; no replica runs until then",
             accepting(*outage, node)
         ),
         Advice::StopController { controller, no_grace, managed_by, outage, .. } => {
@@ -102,13 +104,15 @@ fn what(advice: &Advice, pod: &Pod) -> String {
             stop_controller(controller, *no_grace, managed_by, &accepting(*outage, node), node, uid)
         }
         Advice::InspectController { controller, .. } => format!(
-            "find out whether two of it may run at once: {controller} may start the next one before this one has ended"
+            "check whether two replicas may run at once: {controller} may create a replacement before this pod \
+             has terminated"
         ),
         Advice::KeepFromEviction { controller, node_missing, .. } => {
             keep_from_eviction(controller.as_deref(), *node_missing, node)
         }
         Advice::TakeIntoService => {
-            format!("{node} is back: put it back into service, before pod GC deletes by force there")
+            format!("{node} sends heartbeats again: remove its out-of-service taint before pod GC force-deletes \
+                     pods that are Terminating there")
         }
         Advice::RemoveTaint { undated } => remove_taint(*undated, node),
         Advice::WatchNode => "wait until it is known whether the node is gone, a minute at most".to_owned(),
@@ -119,15 +123,15 @@ fn what(advice: &Advice, pod: &Pod) -> String {
         Advice::BringNodeBack { then } => format!("bring {node} back: {}", kubelet_then(*then)),
         Advice::SwitchOff { terms } => match terms {
             SwitchOffTerms::Silent => {
-                format!("switch the machine of {node} off, make sure of it, and declare it")
+                format!("power off the machine of {node}, verify that it is off, then mark the node out of service")
             }
             SwitchOffTerms::Alive => format!(
-                "switch the machine of {node} off, make sure of it, and declare it when its heartbeat is \
-                 {HEARTBEAT_IS_OLD}"
+                "power off the machine of {node}, verify that it is off, then mark the node out of service when \
+                 its heartbeat is {HEARTBEAT_IS_OLD}"
             ),
-            SwitchOffTerms::IfOff => format!("if the machine of {node} is off, declare it"),
+            SwitchOffTerms::IfOff => format!("if the machine of {node} is off, mark the node out of service"),
             SwitchOffTerms::NodeMissing => {
-                format!("switch the machine of {node} off, and make sure of it, before pod GC deletes the pod")
+                format!("power off the machine of {node}, and verify that it is off, before pod GC deletes the pod")
             }
         },
         Advice::CreateNode => "create the node object again, at once: pod GC then leaves the pod alone; its other \
@@ -136,21 +140,22 @@ fn what(advice: &Advice, pod: &Pod) -> String {
             .to_owned(),
         Advice::Leave { is_replaced: true } => "leave it: its replacement does not wait for it".to_owned(),
         Advice::Leave { is_replaced: false } => {
-            format!("leave it, or bring {node} back: nothing starts it elsewhere")
+            format!("leave it, or bring {node} back: no controller creates it elsewhere")
         }
         Advice::AskAboutTaint => format!(
-            "ask a cluster administrator, with permission to read its heartbeat, whether {node} is alive: if it is, its \
-             out-of-service taint goes first, for pod GC deletes by force what is Terminating there"
+            "ask a cluster administrator, with permission to read its heartbeat, whether {node} is alive: if it \
+             is, remove its out-of-service taint first, because pod GC force-deletes pods that are Terminating \
+             there"
         ),
         Advice::AskAboutNode { taint } => {
-            let and = if *taint { ", and whether it is declared out of service" } else { "" };
+            let and = if *taint { ", and whether it is marked out of service" } else { "" };
             format!("ask a cluster administrator how {node} is{and}")
         }
     }
 }
 
 fn delete(terms: &DeleteTerms, node: &str) -> String {
-    let with_grace = "delete it as usual, with its grace";
+    let with_grace = "delete it as usual, with its grace period";
     match terms {
         DeleteTerms::NothingRuns => "delete it as usual: there is nothing to wait for".to_owned(),
         DeleteTerms::PodGcCompletes => "delete it as usual: pod GC completes it".to_owned(),
@@ -164,31 +169,33 @@ fn delete(terms: &DeleteTerms, node: &str) -> String {
         DeleteTerms::SeveralBudgets { budgets, over } => {
             let over = if *over { ", over a disruption budget" } else { "" };
             format!(
-                "{with_grace}{over}: the API evicts no pod that several disruption budgets ({}) select",
+                "{with_grace}{over}: the API cannot evict a pod that several disruption budgets ({}) select",
                 budgets.join(", ")
             )
         }
         DeleteTerms::NodeEndsItLater { controller } => format!(
-            "delete it as usual: {controller} does not wait for its end to start the next one, {node} ends this one \
-             when it is back"
+            "delete it as usual: {controller} creates the replacement at once; the kubelet on {node} terminates \
+             this pod when the node is back"
         ),
         DeleteTerms::UnlessOutOfService => format!(
-            "{with_grace}, unless {node} is declared out of service: else the object goes when the kubelet has ended \
-             it"
+            "{with_grace}, unless {node} is marked out of service; if it is not, the object is deleted when the \
+             kubelet has terminated the pod"
         ),
         DeleteTerms::KubeletEndsIt => {
-            format!("{with_grace}: the object goes when the kubelet has ended it")
+            format!("{with_grace}: the object is deleted when the kubelet has terminated it")
         }
     }
 }
 
 /// What has to be accepted before, in words that something follows.
 fn accepting(outage: Option<Outage>, node: &str) -> String {
-    let others = "all other replicas are ended too, and none is started until";
+    let others = "all other replicas are terminated too, and none is created until";
     match outage {
         None => String::new(),
         Some(Outage::UntilNodeEndsIt) => {
-            format!("only if an outage is acceptable ({others} {node} has ended this one): ")
+            format!(
+                "only if an outage is acceptable ({others} the kubelet on {node} has terminated this one): "
+            )
         }
         Some(Outage::UntilAllHaveEnded { ready, wanted }) => format!(
             "only if an outage is acceptable ({ready} of {wanted} replicas are ready; {others} those on nodes that \
@@ -216,10 +223,11 @@ fn stop_controller(
     };
     if no_grace {
         return format!(
-            "{accepting}{stop}, which ends all its pods ({others}); with a terminationGracePeriodSeconds of 0 the \
-             objects go before the containers have ended: make sure on {node}, and wherever else its pods ran, that \
-             they have ended ('crictl ps --label io.kubernetes.pod.uid={uid}' shows none; where that cannot be seen, \
-             switch the machine off), and only then {resume}, with what 'kubectl lease partitions' lists for it"
+            "{accepting}{stop}, which ends all its pods ({others}); with a terminationGracePeriodSeconds of 0 \
+             the objects go before the containers have ended: verify on {node}, and wherever else its pods ran, \
+             that they have ended ('crictl ps --label io.kubernetes.pod.uid={uid}' shows none; where that cannot \
+             be checked, power off the machine), and only then {resume}, with what 'kubectl lease partitions' \
+             lists for it"
         );
     }
     format!(
@@ -237,29 +245,31 @@ fn keep_from_eviction(controller: Option<&str>, node_missing: bool, node: &str) 
         format!("by default 5 minutes after {node} was lost")
     };
     let (then, replaced) = match controller {
-        None => (format!("its kubelet ends it when {node} is back, and nothing starts another"), ""),
+        None => {
+            (format!("its kubelet terminates it when {node} is back, and no controller creates another"), "")
+        }
         Some(controller) => (
-            format!("{controller} may start the next one beside it"),
-            "; have it replaced in order when the node is well again",
+            format!("{controller} may create a replacement beside it"),
+            "; have it replaced in order when the node is healthy again",
         ),
     };
     format!(
-        "keep the pod from being evicted, first: else the control plane evicts the pod, {when}, and {then}; this changes \
-         nothing but its tolerations, for as long as this pod exists{replaced}"
+        "first change the tolerations of the pod so that the control plane does not evict it ({when}): otherwise \
+         {then}. Nothing but the tolerations of this pod changes{replaced}"
     )
 }
 
 fn remove_taint(undated: bool, node: &str) -> String {
-    let by_force = "pod GC deletes by force what is Terminating there, or is evicted";
+    let by_force = "pod GC force-deletes pods that are Terminating there, or are evicted";
     if undated {
         return format!(
-            "unless the machine of {node} is known to be off, take the out-of-service taint off {node}, before \
-             anything else: the taint does not tell when it was set, and {by_force}"
+            "unless the machine of {node} is known to be off, first remove the out-of-service taint of {node}: \
+             the taint has no timeAdded, and {by_force}"
         );
     }
     format!(
-        "take the out-of-service taint off {node}, before anything else: it is from before the last heartbeat of {node}, \
-         and {by_force}"
+        "first remove the out-of-service taint of {node}: it was added before the last heartbeat of {node}, and \
+         {by_force}"
     )
 }
 
@@ -267,7 +277,7 @@ fn kubelet_then(then: KubeletThen) -> &'static str {
     match then {
         KubeletThen::RunsOnUnlessEvicted => "the pod, if it is not evicted by then, runs on",
         KubeletThen::RunsOn => "the pod, which is not deleted, then runs on",
-        KubeletThen::EndsIt => "its kubelet then ends the pod in order",
+        KubeletThen::EndsIt => "its kubelet then terminates the pod in order",
     }
 }
 
@@ -366,13 +376,13 @@ mod tests {
         let restart = |outage| Advice::RestartDeployment { controller: "Deployment/db".into(), outage };
         let restarted = Some("kubectl rollout restart deployment/db -n shop");
         for (advice, what, command) in [
-            (Advice::RemoveManifest, "take its manifest away on node-1", None),
+            (Advice::RemoveManifest, "remove its manifest on node-1", None),
             (
                 Advice::WaitForFinalizers { finalizers: vec!["a".into(), "b".into()] },
-                "let the controller behind a, b do its work",
+                "let the controllers that own the finalizers a, b remove them",
                 Some("kubectl get pod db-0 -n shop -o jsonpath='{.metadata.finalizers}'"),
             ),
-            (wait(WaitFor::GracePeriod { left_seconds: 25 }), "wait: its grace ends in 25s", gone),
+            (wait(WaitFor::GracePeriod { left_seconds: 25 }), "wait: its grace period ends in 25s", gone),
             (wait(WaitFor::PodGc), "wait for pod GC, which deletes what is Terminating there", gone),
             (
                 wait(WaitFor::PodGcOfMissingNodes),
@@ -381,7 +391,7 @@ mod tests {
             ),
             (
                 Advice::Evict { within_budget: true },
-                "evict it: disruption budgets and its grace are kept",
+                "evict it: this respects PodDisruptionBudgets and its grace period",
                 Some("kubectl lease force-delete pod db-0 -n shop --safe"),
             ),
             (
@@ -407,11 +417,15 @@ mod tests {
                 Some("crictl ps --label io.kubernetes.pod.uid=5e1f"),
             ),
             (Advice::ReadKubeletLog, "on node-1, see why", Some("journalctl -u kubelet | grep 5e1f")),
-            (restart(None), "restart its Deployment, which starts others only when all", restarted),
+            (
+                restart(None),
+                "restart its Deployment (strategy Recreate): new pods are created only after all",
+                restarted,
+            ),
             (
                 restart(Some(Outage::UntilNodeEndsIt)),
-                "only if an outage is acceptable (all other replicas are ended too, and none is started until node-1 \
-                 has ended this one): restart its Deployment",
+                "only if an outage is acceptable (all other replicas are terminated too, and none is created \
+                 until the kubelet on node-1 has terminated this one): restart its Deployment",
                 restarted,
             ),
             (
@@ -424,20 +438,19 @@ mod tests {
                     controller: "CloneSet/db".into(),
                     resource: "cloneset.v1.x/db".into(),
                 },
-                "find out whether two of it may run at once: CloneSet/db may start",
+                "check whether two replicas may run at once: CloneSet/db may create",
                 Some("kubectl get cloneset.v1.x/db -n shop -o yaml"),
             ),
-            (Advice::TakeIntoService, "node-1 is back: put it back into service", undo),
+            (Advice::TakeIntoService, "node-1 sends heartbeats again: remove its out-of-service taint", undo),
             (
                 Advice::RemoveTaint { undated: false },
-                "take the out-of-service taint off node-1, before anything else: it is from before the last heartbeat of \
-                 node-1",
+                "first remove the out-of-service taint of node-1: it was added before the last heartbeat of node-1",
                 undo,
             ),
             (
                 Advice::RemoveTaint { undated: true },
-                "unless the machine of node-1 is known to be off, take the out-of-service taint off node-1, before \
-                 anything else: the taint does not tell when it was set",
+                "unless the machine of node-1 is known to be off, first remove the out-of-service taint of \
+                 node-1: the taint has no timeAdded",
                 Some("kubectl lease fence node-1 --undo --confirm"),
             ),
             (Advice::WatchNode, "wait until it is known whether the node is gone", watch),
@@ -454,23 +467,28 @@ mod tests {
             ),
             (
                 Advice::BringNodeBack { then: KubeletThen::EndsIt },
-                "bring node-1 back: its kubelet then ends the pod in order",
+                "bring node-1 back: its kubelet then terminates the pod in order",
                 watch,
             ),
             (
                 switch_off(SwitchOffTerms::Silent),
-                "switch the machine of node-1 off, make sure of it, and declare it",
+                "power off the machine of node-1, verify that it is off, then mark the node out of service",
                 fence,
             ),
             (
                 switch_off(SwitchOffTerms::Alive),
-                "switch the machine of node-1 off, make sure of it, and declare it when its heartbeat is older",
+                "power off the machine of node-1, verify that it is off, then mark the node out of service when \
+                 its heartbeat is older",
                 fence,
             ),
-            (switch_off(SwitchOffTerms::IfOff), "if the machine of node-1 is off, declare it", fence),
+            (
+                switch_off(SwitchOffTerms::IfOff),
+                "if the machine of node-1 is off, mark the node out of service",
+                fence,
+            ),
             (
                 switch_off(SwitchOffTerms::NodeMissing),
-                "switch the machine of node-1 off, and make sure of it, before pod GC deletes the pod",
+                "power off the machine of node-1, and verify that it is off, before pod GC deletes the pod",
                 None,
             ),
             (
@@ -483,7 +501,7 @@ mod tests {
             (Advice::Leave { is_replaced: true }, "leave it: its replacement does not wait for it", None),
             (
                 Advice::Leave { is_replaced: false },
-                "leave it, or bring node-1 back: nothing starts it elsewhere",
+                "leave it, or bring node-1 back: no controller creates it elsewhere",
                 None,
             ),
             (
@@ -493,7 +511,7 @@ mod tests {
             ),
             (
                 Advice::AskAboutNode { taint: true },
-                "ask a cluster administrator how node-1 is, and whether it is declared out of service",
+                "ask a cluster administrator how node-1 is, and whether it is marked out of service",
                 Some("kubectl lease partitions node-1"),
             ),
         ] {
@@ -510,39 +528,46 @@ mod tests {
         for (terms, what) in [
             (DeleteTerms::NothingRuns, "delete it as usual: there is nothing to wait for"),
             (DeleteTerms::PodGcCompletes, "delete it as usual: pod GC completes it"),
-            (DeleteTerms::WithGrace, "delete it as usual, with its grace"),
-            (DeleteTerms::NoMajority, "delete it as usual, with its grace, though no majority is ready then"),
+            (DeleteTerms::WithGrace, "delete it as usual, with its grace period"),
+            (
+                DeleteTerms::NoMajority,
+                "delete it as usual, with its grace period, though no majority is ready then",
+            ),
             (
                 DeleteTerms::IfEnoughReplicas { controller: db() },
-                "delete it as usual, with its grace, if enough replicas of StatefulSet/db are ready without it",
+                "delete it as usual, with its grace period, if enough replicas of StatefulSet/db are ready without it",
             ),
             (
                 DeleteTerms::IfBudgetsAllow,
-                "delete it as usual, with its grace, if no disruption budget forbids it",
+                "delete it as usual, with its grace period, if no disruption budget forbids it",
             ),
-            (DeleteTerms::OverBudget, "delete it as usual, with its grace, over the disruption budget"),
+            (
+                DeleteTerms::OverBudget,
+                "delete it as usual, with its grace period, over the disruption budget",
+            ),
             (
                 DeleteTerms::SeveralBudgets { budgets: budgets(), over: false },
-                "delete it as usual, with its grace: the API evicts no pod that several disruption budgets (b, c) select",
+                "delete it as usual, with its grace period: the API cannot evict a pod that several disruption \
+                 budgets (b, c) select",
             ),
             (
                 DeleteTerms::SeveralBudgets { budgets: budgets(), over: true },
-                "delete it as usual, with its grace, over a disruption budget: the API evicts no pod that several \
-                 disruption budgets (b, c) select",
+                "delete it as usual, with its grace period, over a disruption budget: the API cannot evict a pod \
+                 that several disruption budgets (b, c) select",
             ),
             (
                 DeleteTerms::NodeEndsItLater { controller: db() },
-                "delete it as usual: StatefulSet/db does not wait for its end to start the next one, node-1 ends this \
-                 one when it is back",
+                "delete it as usual: StatefulSet/db creates the replacement at once; the kubelet on node-1 \
+                 terminates this pod when the node is back",
             ),
             (
                 DeleteTerms::UnlessOutOfService,
-                "delete it as usual, with its grace, unless node-1 is declared out of service: else the object goes \
-                 when the kubelet has ended it",
+                "delete it as usual, with its grace period, unless node-1 is marked out of service; if it is \
+                 not, the object is deleted when the kubelet has terminated the pod",
             ),
             (
                 DeleteTerms::KubeletEndsIt,
-                "delete it as usual, with its grace: the object goes when the kubelet has ended it",
+                "delete it as usual, with its grace period: the object is deleted when the kubelet has terminated it",
             ),
         ] {
             for (grace_seconds, flag) in [(None, ""), (Some(1), " --grace-period=1")] {
@@ -597,17 +622,30 @@ mod tests {
         let all: Vec<Toleration> = serde_json::from_value(json!([{ "operator": "Exists" }])).unwrap();
         let patch = r#"kubectl patch pod db-0 -n shop --type=merge -p '{"metadata":{"uid":"5e1f"},"spec":{"tolerations":[{"operator":"Exists"}]}}'"#;
         for (controller, node_missing, then) in [
-            (Some("Job/db"), false, "after node-1 was lost, and Job/db may start the next one beside it;"),
-            (None, false, "after node-1 was lost, and its kubelet ends it when node-1 is back, and nothing"),
-            (None, true, "after the new node object of node-1 is found unreachable, and its kubelet"),
+            (
+                Some("Job/db"),
+                false,
+                "after node-1 was lost): otherwise Job/db may create a replacement beside it.",
+            ),
+            (
+                None,
+                false,
+                "after node-1 was lost): otherwise its kubelet terminates it when node-1 is back, and no",
+            ),
+            (None, true, "after the new node object of node-1 is found unreachable): otherwise its kubelet"),
         ] {
             let (what, command) = words(&Advice::KeepFromEviction {
                 controller: controller.map(str::to_owned),
                 node_missing,
                 tolerations: all.clone(),
             });
-            assert!(what.starts_with("keep the pod from being evicted, first: else"), "{what}");
-            assert!(what.contains(then) && what.contains("for as long as this pod exists"), "{what}");
+            let first =
+                "first change the tolerations of the pod so that the control plane does not evict it (by";
+            assert!(what.starts_with(first), "{what}");
+            assert!(
+                what.contains(then) && what.contains("Nothing but the tolerations of this pod changes"),
+                "{what}"
+            );
             assert_eq!(command.as_deref(), Some(patch));
         }
     }
@@ -621,8 +659,8 @@ mod tests {
         let expected = json!({
             "code": "delete", "graceSeconds": 1,
             "terms": { "code": "several-budgets", "budgets": ["b"], "over": true },
-            "what": "delete it as usual, with its grace, over a disruption budget: the API evicts no pod that several \
-                     disruption budgets (b) select",
+            "what": "delete it as usual, with its grace period, over a disruption budget: the API cannot evict a \
+                     pod that several disruption budgets (b) select",
             "command": "kubectl --context=b delete pod db-0 -n shop --grace-period=1 --wait=false",
         });
         assert_eq!(document(&way, &pod(), "--context=b"), expected);

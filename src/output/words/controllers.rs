@@ -40,13 +40,13 @@ pub fn bring_back(controller: &str, namespace: &str, wanted: i64) -> String {
     patch(controller, namespace, &change)
 }
 
-/// The same for one that was stopped by other means: how many it ran is not known.
+/// The same for one that was stopped by other means: the number of its replicas is not known, but a placeholder.
 pub fn bring_back_unmarked(controller: &str, namespace: &str) -> String {
     let at = controller.to_lowercase();
     if is_job(controller) {
         return patch(controller, namespace, &json!({ "spec": { "suspend": false } }));
     }
-    format!("kubectl scale {at} -n {namespace}, with --replicas and the number that it ran before,")
+    format!("kubectl scale {at} -n {namespace} --replicas=NUMBER")
 }
 
 /// Waits for the end of all pods of a controller that was told to end them. Those that have ended before
@@ -116,13 +116,13 @@ pub fn document(stopped: &Stopped, flags: &str) -> Value {
 
 fn precondition(of: &Precondition) -> String {
     let ended = "make sure that they have ended";
-    let by_hand = "with 'crictl ps' there or by switching the machine off";
+    let by_hand = "with 'crictl ps' there or by powering off the machine";
     match of {
         Precondition::LostNodes { nodes } => {
             let each = nodes.iter().map(|node| format!("{} ({})", node.name, node.state.word()));
             format!(
-                "containers of its pods may still run on {}, also where the pods are gone; {ended}: bring the node \
-                 back, or switch its machine off and declare it ('kubectl lease fence')",
+                "containers of its pods may still run on {}, also where the pods are gone; {ended}: bring the \
+                 node back, or power off its machine and mark it out of service ('kubectl lease fence')",
                 each.collect::<Vec<_>>().join(", ")
             )
         }

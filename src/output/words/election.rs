@@ -111,12 +111,11 @@ pub fn open(doubt: Doubt, names: &[String], holder: &str, called: &str) -> Strin
     let to = either(names);
     match doubt {
         Doubt::Tie => format!(
-            "Leadership of {called} may move from {holder} to {to} at any time: they are equal in everything that \
-             decides."
+            "Leadership of {called} may move from {holder} to {to} at any time: these candidates tie."
         ),
         Doubt::HolderTied => format!(
-            "{holder} does not renew {called}, and is equal to {to} in everything that decides: {to} is elected at \
-             one of the next looks of the controller, which can take minutes, or when its process has ended."
+            "{holder} does not renew {called}, and ties with {to}: {to} is elected at one of the next syncs of \
+             the controller, which can take minutes, or when the process of {holder} has ended."
         ),
         Doubt::HolderEnds if names.is_empty() => format!(
             "{holder} does not renew {called}, and no other candidate takes part: none is elected unless one joins."

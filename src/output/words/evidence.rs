@@ -42,7 +42,7 @@ pub fn line(evidence: &Evidence, pod: &Pod, flags: &str) -> (&'static str, Strin
             };
             ("node", text)
         }
-        Evidence::NodeNotRead { name } => ("node", format!("{name}, which may not be read")),
+        Evidence::NodeNotRead { name } => ("node", format!("no permission to read node {name}")),
         Evidence::HeldBy(held) => ("held by", held_by(held)),
         Evidence::Owner { controllers, stopped } => {
             let mut text = if controllers.is_empty() { "none".to_owned() } else { controllers.join(", ") };
@@ -56,9 +56,8 @@ pub fn line(evidence: &Evidence, pod: &Pod, flags: &str) -> (&'static str, Strin
                 let stopped = if is_job(controller) { "suspended" } else { "scaled to 0" };
                 text.push_str(", which is ");
                 text.push_str(stopped);
-                text.push_str(": ");
+                text.push_str("; once its containers have ended, bring it back with: ");
                 text.push_str(&back);
-                text.push_str(" brings it back, once the containers have ended");
             }
             ("owner", text)
         }
@@ -73,7 +72,7 @@ pub fn line(evidence: &Evidence, pod: &Pod, flags: &str) -> (&'static str, Strin
         Evidence::Finalizers(finalizers) => ("finalizers", finalizers.join(", ")),
         Evidence::NotRead(missing) => {
             let names: Vec<&str> = missing.iter().map(|what| not_read(*what)).collect();
-            ("not seen", format!("{}: counted as a risk where it could be one", names.join(", ")))
+            ("not read", format!("{}: counted as a risk where they could be one", names.join(", ")))
         }
     }
 }
@@ -81,10 +80,15 @@ pub fn line(evidence: &Evidence, pod: &Pod, flags: &str) -> (&'static str, Strin
 fn state(phase: &str, deletion: Option<Terminating>) -> String {
     match deletion {
         Some(Terminating { length, overdue, grace }) if overdue > SignedDuration::ZERO => {
-            format!("Terminating for {}, {} beyond its grace of {}", age(length), age(overdue), age(grace))
+            format!(
+                "Terminating for {}, {} beyond its grace period of {}",
+                age(length),
+                age(overdue),
+                age(grace)
+            )
         }
         Some(Terminating { length, overdue, .. }) => {
-            format!("Terminating for {}, {} of its grace left", age(length), age(overdue.abs()))
+            format!("Terminating for {}, {} of its grace period left", age(length), age(overdue.abs()))
         }
         None if phase.is_empty() => "phase unknown, not deleted".to_owned(),
         None => format!("{phase}, not deleted"),
@@ -166,12 +170,12 @@ mod tests {
             (
                 of_pod("Running", terminating(600, 570), None),
                 "pod",
-                "Terminating for 10m, 9m30s beyond its grace of 30s".into(),
+                "Terminating for 10m, 9m30s beyond its grace period of 30s".into(),
             ),
             (
                 of_pod("Running", terminating(5, -25), Some("EvictionByEvictionAPI")),
                 "pod",
-                "Terminating for 5s, 25s of its grace left, by EvictionByEvictionAPI".into(),
+                "Terminating for 5s, 25s of its grace period left, by EvictionByEvictionAPI".into(),
             ),
             (
                 node(Some(600), Some(("Unknown", None)), None),
@@ -181,14 +185,14 @@ mod tests {
             (
                 node(None, None, Some(Declared::Before)),
                 "node",
-                "node-1: no heartbeat ever, no Ready condition, declared out of service before its last heartbeat"
+                "node-1: no heartbeat ever, no Ready condition, marked out of service before its last heartbeat"
                     .into(),
             ),
             (
                 node(Some(5), Some(("True", Some(60))), Some(Declared::Undated)),
                 "node",
-                "node-1: last heartbeat 5s ago, Ready is True for 60s, declared out of service (the taint does not \
-                 tell when)"
+                "node-1: last heartbeat 5s ago, Ready is True for 60s, marked out of service (the taint has no \
+                 timeAdded)"
                     .into(),
             ),
             (
@@ -201,7 +205,7 @@ mod tests {
             (
                 Evidence::NodeNotRead { name: "node-1".into() },
                 "node",
-                "node-1, which may not be read".into(),
+                "no permission to read node node-1".into(),
             ),
             (held(Some("new disk")), "held by", "jane: new disk".into()),
             (held(None), "held by", "jane".into()),
@@ -210,21 +214,23 @@ mod tests {
             (
                 owner(&["StatefulSet/db"], Some(None)),
                 "owner",
-                "StatefulSet/db, which is scaled to 0: kubectl --context=b scale statefulset/db -n shop, with --replicas \
-                     and the number that it ran before, brings it back, once the containers have ended".into(),
+                "StatefulSet/db, which is scaled to 0; once its containers have ended, bring it back with: \
+                 kubectl --context=b scale statefulset/db -n shop --replicas=NUMBER"
+                    .into(),
             ),
             (
                 owner(&["Job/db"], Some(None)),
                 "owner",
-                "Job/db, which is suspended: kubectl --context=b patch job/db -n shop -p \
-                     '{\"spec\":{\"suspend\":false}}' brings it back, once the containers have ended".into(),
+                "Job/db, which is suspended; once its containers have ended, bring it back with: \
+                 kubectl --context=b patch job/db -n shop -p '{\"spec\":{\"suspend\":false}}'"
+                    .into(),
             ),
             (
                 owner(&["ReplicaSet/db-1", "Deployment/db"], Some(Some(4))),
                 "owner",
                 format!(
-                    "ReplicaSet/db-1, Deployment/db, which is scaled to 0: {} brings it back, once the containers have \
-                     ended",
+                    "ReplicaSet/db-1, Deployment/db, which is scaled to 0; once its containers have ended, bring it \
+                     back with: {}",
                     with_flags(&bring_back("Deployment/db", "shop", 4), "--context=b")
                 ),
             ),
@@ -243,8 +249,8 @@ mod tests {
             (Evidence::Finalizers(vec!["a".into(), "b".into()]), "finalizers", "a, b".into()),
             (
                 Evidence::NotRead(vec![NotRead::Heartbeats, NotRead::Controllers(Kind::Job)]),
-                "not seen",
-                "leases in kube-node-lease, jobs.batch: counted as a risk where it could be one".into(),
+                "not read",
+                "leases in kube-node-lease, jobs.batch: counted as a risk where they could be one".into(),
             ),
         ] {
             assert_eq!(line(&evidence, &pod, "--context=b"), (label, text));

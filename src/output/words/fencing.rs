@@ -1,4 +1,4 @@
-//! Words for a node whose machine is declared to be off.
+//! Words for a node that is marked out of service.
 
 use kube_leases::{
     client::VOLUME_ATTACHMENTS,
@@ -24,21 +24,24 @@ pub fn heard(view: &NodeView, now: ServerTime) -> String {
 /// Why a node may not be fenced, and what to do.
 pub fn unfit(unfit: Unfit, view: &NodeView, now: ServerTime, flags: &str) -> (String, String) {
     let (node, heard) = (&view.node.metadata.name, heard(view, now));
-    let off_first = || format!("switch it off first, and wait until its heartbeat is {HEARTBEAT_IS_OLD}");
+    let off_first = || format!("power it off first, and wait until its heartbeat is {HEARTBEAT_IS_OLD}");
     match unfit {
         Unfit::Back => (
-            format!("{node} is alive ({heard}), though it is declared to be out of service"),
+            format!("{node} is alive ({heard}), though it is marked out of service"),
             with_flags(&format!("'kubectl lease fence {node} --undo' puts it back into service"), flags),
         ),
-        Unfit::Alive => {
-            (format!("{node} is alive ({heard}): a machine that is off does not heartbeat"), off_first())
-        }
+        Unfit::Alive => (
+            format!("{node} is alive ({heard}): its kubelet sends heartbeats, so its machine is on"),
+            off_first(),
+        ),
         Unfit::Heartbeats => {
-            (format!("{node} heartbeats ({heard}), whatever its Ready condition says"), off_first())
+            (format!("{node} sends heartbeats ({heard}), whatever its Ready condition says"), off_first())
         }
         Unfit::Late => (
-            format!("{node} is late ({heard}), and not given up by the node controller yet"),
-            "try again in a minute; pod GC does nothing before".to_owned(),
+            format!(
+                "{node} missed heartbeats ({heard}), but the node controller has not set Ready to Unknown yet"
+            ),
+            "try again in a minute: pod GC acts only on a node that is not ready".to_owned(),
         ),
     }
 }

@@ -9,7 +9,7 @@ use kube_leases::{
     protocols::{Blocked, NotTaken, Released, Undone},
     rules::{
         duration::age,
-        holder::{NoHolder, RESERVED_PREFIX, Who},
+        holder::{InvalidHolder, RESERVED_PREFIX, Who},
         lease::Lease,
         maintenance::{self, MaintenanceStanding},
         taking::ClaimObstacle,
@@ -38,17 +38,17 @@ pub fn holding(standing: &MaintenanceStanding, lease: Option<&Lease>, now: Serve
             format!("no longer held by '{}', expired {} ago", line(holder), age(now.since(*since)))
         }
         MaintenanceStanding::Malformed { holder, lacks } => {
-            format!("malformed: it has the holder '{}' but no {lacks} to judge it by", line(holder))
+            format!("malformed: holderIdentity is '{}' but {lacks} is not set", line(holder))
         }
     }
 }
 
 /// Why a text cannot be the identity of a holder.
-pub fn no_holder(why: NoHolder) -> String {
+pub fn invalid_holder(why: InvalidHolder) -> String {
     match why {
-        NoHolder::Empty => "a holder cannot be empty".to_owned(),
-        NoHolder::ControlCharacters => "a holder cannot have control characters".to_owned(),
-        NoHolder::Reserved => format!(
+        InvalidHolder::Empty => "a holder cannot be empty".to_owned(),
+        InvalidHolder::ControlCharacters => "a holder cannot have control characters".to_owned(),
+        InvalidHolder::Reserved => format!(
             "a holder cannot begin with '{RESERVED_PREFIX}': that is reserved for administrators, see --admin"
         ),
     }
@@ -130,12 +130,16 @@ pub fn blocked(what: &str, obstacle: &ClaimObstacle, lease: Option<&Lease>, now:
         ClaimObstacle::Standing(_) => {
             Error::Held { message, hint: hint("--wait takes it as soon as it is free") }
         }
-        ClaimObstacle::Terminating { .. } => {
-            Error::Held { message, hint: hint("--wait takes a new one as soon as that is gone") }
-        }
+        ClaimObstacle::Terminating { .. } => Error::Held {
+            message,
+            hint: hint("--wait acquires the lease after the old Lease object is deleted"),
+        },
         ClaimObstacle::OtherReason { .. } => Error::Refused {
             message,
-            hint: hint("if that was you, --yes replaces the reason; a colleague uses another --holder"),
+            hint: hint(
+                "if you acquired it, --yes replaces the reason; if a colleague with the same identity did, use \
+                 --holder NAME",
+            ),
         },
         ClaimObstacle::Medik8s { .. } => Error::Held {
             message,
@@ -171,10 +175,16 @@ pub fn not_taken(why: &NotTaken) -> String {
         }
         NotTaken::OutOfTime(error) => format!("the leases could not be taken in time: {error}"),
         NotTaken::LooksExpired { name, seconds } => {
-            format!("'{name}' looks expired, but only watching it for {seconds} s would show that it is")
+            format!(
+                "'{name}' has expired by its timestamps, but counts as expired only after it was observed \
+                 unchanged for {seconds} s"
+            )
         }
         NotTaken::HolderClockWrong { name } => {
-            format!("'{name}' looks expired, but its holder still renews it: its clock is wrong")
+            format!(
+                "'{name}' has expired by its timestamps, but its holder still renews it: the clock of the holder \
+                 is wrong"
+            )
         }
         NotTaken::Failed(error) => error.to_string(),
     }
@@ -188,9 +198,10 @@ pub fn not_taken_error(why: NotTaken) -> Error {
         NotTaken::NotFree { .. } | NotTaken::TooSlow { .. } | NotTaken::OutOfTime(_) => {
             Error::TimedOut { message }
         }
-        NotTaken::LooksExpired { .. } => {
-            Error::Held { message, hint: Some("--wait watches it, and takes it then".into()) }
-        }
+        NotTaken::LooksExpired { .. } => Error::Held {
+            message,
+            hint: Some("--wait observes it for that long, and acquires it then".into()),
+        },
         NotTaken::HolderClockWrong { .. } => {
             Error::Held { message, hint: Some("--wait takes it as soon as it is free".into()) }
         }

@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use kube_leases::rules::{duration::age, node::Declared};
 
 /// When a machine that is off may be declared to be.
-pub const HEARTBEAT_IS_OLD: &str = "older than its lease lasts, by default 40 seconds";
+pub const HEARTBEAT_IS_OLD: &str = "older than the duration of its node lease, by default 40 seconds";
 
 /// The age of the last heartbeat of a node.
 pub fn heartbeat(ago: Option<SignedDuration>) -> String {
@@ -14,8 +14,8 @@ pub fn heartbeat(ago: Option<SignedDuration>) -> String {
 /// What the out-of-service taint of a node says.
 pub fn declared(declared: Declared) -> &'static str {
     match declared {
-        Declared::Since => "declared out of service",
-        Declared::Before => "declared out of service before its last heartbeat",
-        Declared::Undated => "declared out of service (the taint does not tell when)",
+        Declared::Since => "marked out of service",
+        Declared::Before => "marked out of service before its last heartbeat",
+        Declared::Undated => "marked out of service (the taint has no timeAdded)",
     }
 }

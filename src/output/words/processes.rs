@@ -16,9 +16,9 @@ pub fn loss(loss: &Loss) -> String {
 pub fn warning(warning: &Warning) -> String {
     match warning {
         Warning::WithoutTerminal => {
-            "the command was stopped: it wants the terminal, which it does not have in the background, or \
-             where others of its pipeline or script may use it; interrupt to end it, and run it without \
-             them, or with its input redirected"
+            "the command was stopped: it needs the terminal, which it does not get in the background, in a \
+             pipeline or beside other processes of a script; press Ctrl-C, then run it alone in the foreground \
+             or redirect its input"
                 .to_owned()
         }
         Warning::Surviving(processes) => format!(

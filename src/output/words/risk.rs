@@ -28,7 +28,7 @@ pub fn reason(reason: &Reason) -> String {
              end the process"
         ),
         Reason::Finalizers { finalizers } => format!(
-            "its finalizers ({}) keep the object, whatever the grace: force will not make it go",
+            "its finalizers ({}) keep the object, whatever the grace period: force deletion does not remove it",
             finalizers.join(", ")
         ),
         Reason::NotScheduled => "it was never scheduled to a node: nothing runs".to_owned(),
@@ -37,11 +37,12 @@ pub fn reason(reason: &Reason) -> String {
             format!("{may_run} on the machine of {node}: deleting the node object does not stop it")
         }
         Reason::NodeOutOfService { node } => {
-            format!("{node} is silent and was declared to be off: if that is true, nothing runs")
+            format!("{node} is silent and was marked out of service: if its machine is off, nothing runs")
         }
         Reason::NodeSilent { node } => format!("{may_run} on {node}: it sends no heartbeats"),
         Reason::NodeHeartbeats { node } => format!(
-            "the containers are most likely running on {node}: it heartbeats, whatever its Ready condition says"
+            "the containers are most likely running on {node}: its kubelet sends heartbeats, whatever its Ready \
+             condition says"
         ),
         Reason::NodeLate { node } => {
             format!("{may_run} on {node}: whether it is gone or only late is not known")
@@ -62,8 +63,8 @@ pub fn reason(reason: &Reason) -> String {
                 .to_owned()
         }
         Reason::StatefulSet { controller } => format!(
-            "{controller} starts another of the same name as soon as the object is gone, and relies on there being \
-             one only"
+            "{controller} creates a replacement with the same name as soon as the object is deleted, and relies \
+             on at most one running"
         ),
         Reason::Recreate { controller } => format!(
             "{controller} has the strategy Recreate, which means that two must not run at once; but it replaces a \
@@ -74,22 +75,22 @@ pub fn reason(reason: &Reason) -> String {
              at once; but the Job replaces a pod as soon as that is deleted, by force or not"
         ),
         Reason::JobWaitsForFailure { controller } => format!(
-            "{controller} (podReplacementPolicy Failed) starts the next pod as soon as the object is gone, and \
-             relies on there being one only"
+            "{controller} (podReplacementPolicy Failed) creates a replacement as soon as the object is deleted, \
+             and relies on at most one running"
         ),
         Reason::DaemonSet { controller, node } => format!(
-            "{controller} starts the next pod on {node} as soon as the object is gone: both run there until the \
-             kubelet has ended the first"
+            "{controller} creates a replacement on {node} as soon as the object is deleted: both run there until \
+             the kubelet has terminated the first"
         ),
         Reason::UnknownController { controller } => format!(
-            "{controller} may rely on there being one only: what it does when the pod is deleted is not known"
+            "{controller} may rely on at most one running: what it does when the pod is deleted is not known"
         ),
         Reason::ControllerNotRead { controller } => format!(
-            "whether {controller} relies on there being one only is not known: it may not be read, or does not \
-             exist"
+            "whether {controller} relies on at most one running is not known: no permission to read it, or it \
+             does not exist"
         ),
         Reason::ExclusiveVolume { volume } => format!(
-            "{} ({}) may be written by two nodes at once then, which can destroy it",
+            "{} ({}) may then be written by two nodes at once, which can destroy it",
             volume.name,
             detail(&volume.source)
         ),
@@ -106,7 +107,7 @@ pub fn reason(reason: &Reason) -> String {
         }
         Reason::LeadershipUnknown => "whether it is a leader is not known".to_owned(),
         Reason::BudgetSpent { budget } => {
-            format!("the disruption budget {budget} allows no disruption now, and force does not ask it")
+            format!("PodDisruptionBudget {budget} allows 0 disruptions now; force deletion bypasses it")
         }
         Reason::BudgetsUnknown => "whether a disruption budget forbids it is not known".to_owned(),
         Reason::NoMajority { controller, ready, wanted } => {
@@ -116,11 +117,11 @@ pub fn reason(reason: &Reason) -> String {
             format!("whether a majority of {controller} is ready without it is not known")
         }
         Reason::Stuck { node } => {
-            format!("{node} is alive and does not get it ended: force hides what is wrong there")
+            format!("the kubelet on {node} is alive but cannot terminate the pod: force deletion would hide the cause")
         }
-        Reason::NoController => "it has no controller: nothing brings it back".to_owned(),
+        Reason::NoController => "it has no controller: it is not replaced".to_owned(),
         Reason::TwoAreHarmless => "its controller does not wait for it: two at once do no harm".to_owned(),
-        Reason::PodGc => "pod GC deletes it within a minute, without asking the machine".to_owned(),
+        Reason::PodGc => "pod GC force-deletes it within a minute, without waiting for the kubelet".to_owned(),
     }
 }
 
@@ -159,7 +160,7 @@ mod tests {
             (Reason::AnnotatedAsMirrorPod { node: node() }, "it is annotated as a mirror pod", "node-1"),
             (Reason::Finalizers { finalizers: vec!["a".into(), "b".into()] }, "its finalizers", "(a, b)"),
             (Reason::NodeObjectDeleted { node: node() }, "the containers may still", "machine of node-1"),
-            (Reason::NodeOutOfService { node: node() }, "node-1 is silent", "declared to be off"),
+            (Reason::NodeOutOfService { node: node() }, "node-1 is silent", "marked out of service"),
             (
                 Reason::NodeSilent { node: node() },
                 "the containers may still",
@@ -175,18 +176,38 @@ mod tests {
                 "the containers may still",
                 "node-1 is alive is not known",
             ),
-            (Reason::StatefulSet { controller: controller() }, "Job/db starts another", "one only"),
+            (
+                Reason::StatefulSet { controller: controller() },
+                "Job/db creates a replacement with",
+                "at most one",
+            ),
             (Reason::Recreate { controller: controller() }, "Job/db has the strategy Recreate", "replaces"),
             (Reason::CronJobForbids { controller: controller() }, "the concurrencyPolicy", "behind Job/db"),
-            (Reason::JobWaitsForFailure { controller: controller() }, "Job/db (podReplacementPolicy", "next"),
-            (Reason::DaemonSet { controller: controller(), node: node() }, "Job/db starts", "on node-1"),
+            (
+                Reason::JobWaitsForFailure { controller: controller() },
+                "Job/db (podReplacementPolicy",
+                "replacement",
+            ),
+            (
+                Reason::DaemonSet { controller: controller(), node: node() },
+                "Job/db creates a replacement",
+                "on node-1",
+            ),
             (Reason::UnknownController { controller: controller() }, "Job/db may rely", "not known"),
-            (Reason::ControllerNotRead { controller: controller() }, "whether Job/db relies", "not be read"),
+            (
+                Reason::ControllerNotRead { controller: controller() },
+                "whether Job/db relies",
+                "no permission to read it",
+            ),
             (Reason::ExclusiveVolume { volume: volume() }, used, "by two nodes at once"),
             (Reason::UnknownVolume { volume: volume() }, "what data is", "not known"),
             (Reason::SharedVolume { volume: volume() }, "there should be one of it only", used),
             (Reason::LeaderLease { lease: "shop/db".into() }, "it holds the lease shop/db", "leader"),
-            (Reason::BudgetSpent { budget: "b".into() }, "the disruption budget b allows no", "force"),
+            (
+                Reason::BudgetSpent { budget: "b".into() },
+                "PodDisruptionBudget b allows 0",
+                "force deletion bypasses",
+            ),
             (
                 Reason::NoMajority { controller: controller(), ready: 1, wanted: 3 },
                 "without it 1 of 3 replicas of Job/db are ready",
@@ -197,7 +218,7 @@ mod tests {
                 "whether a majority of Job/db",
                 "not known",
             ),
-            (Reason::Stuck { node: node() }, "node-1 is alive and does not get it ended", "hides"),
+            (Reason::Stuck { node: node() }, "the kubelet on node-1 is alive but cannot", "would hide"),
         ] {
             let said = reason(&of);
             assert!(said.starts_with(begins) && said.contains(names), "{said}");

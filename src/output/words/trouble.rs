@@ -27,11 +27,11 @@ fn message(it: &Trouble, now: ServerTime) -> String {
     };
     match it {
         Trouble::NullHolder { foreign: false } => {
-            "the lease's holderIdentity is null, which can end the kube-apiserver that runs the election".into()
+            "the lease's holderIdentity is null, which can crash the kube-apiserver that runs the election".into()
         }
         Trouble::NullHolder { foreign: true } => {
-            "the lease's holderIdentity is null: a candidate with the strategy of Kubernetes that joins later ends \
-             the kube-apiserver that runs the election"
+            "the lease's holderIdentity is null: when a candidate with strategy OldestEmulationVersion joins, \
+             this can crash the kube-apiserver that runs the election"
                 .into()
         }
         Trouble::Stuck { holder, preferred, since } => format!(
@@ -61,11 +61,12 @@ fn message(it: &Trouble, now: ServerTime) -> String {
             within(until, ", in ")
         ),
         Trouble::AbsentPreferred { preferred } => {
-            format!("the leader is asked to step down for {preferred}, which takes no part")
+            format!("the leader is asked to step down: preferredHolder is {preferred}, which does not take part \
+                     in the election")
         }
         Trouble::Tie { candidates, .. } => format!(
-            "{} are equal in everything that decides (created in the same second): the controller takes \
-             one or the other at each look, and leadership goes back and forth",
+            "{} tie (same priority and versions, created in the same second): the controller may elect any of \
+             them at each sync, and leadership flaps",
             candidates.join(" and ")
         ),
         Trouble::LeaderNoCandidate { leader, coordinated: true } => {
@@ -106,13 +107,13 @@ fn hint(it: &Trouble, (namespace, lease): (&str, &str)) -> String {
         Trouble::ForeignStrategy { .. } => {
             "the controller that follows that strategy has to name the holder".into()
         }
-        Trouble::AbsentPreferred { .. } => "the lease expires, and the election decides anew".into(),
+        Trouble::AbsentPreferred { .. } => "wait: the lease expires, and a candidate is elected".into(),
         Trouble::Tie { decided_by: Some(TieBreaker { candidate, priority }), .. } => format!(
-            "'kubectl lease candidates set-priority {} {priority} -n {namespace}' decides; so does restarting \
-             one of them",
+            "'kubectl lease candidates set-priority {} {priority} -n {namespace}' breaks the tie; so does \
+             restarting one of them",
             pasted(candidate, "CANDIDATE")
         ),
-        Trouble::Tie { decided_by: None, .. } => "restarting one of them decides".into(),
+        Trouble::Tie { decided_by: None, .. } => "restart one of them to break the tie".into(),
         Trouble::LeaderNoCandidate { coordinated: true, .. } => {
             format!("check the feature gates of the component that holds {}", called(namespace, lease))
         }
@@ -164,7 +165,11 @@ mod tests {
             ("candidates repair web -n shop' repairs it", "candidates prune web -n shop' ends that");
         for (it, message, hint) in [
             (Trouble::NullHolder { foreign: false }, "the lease's holderIdentity is null, which", repair),
-            (Trouble::NullHolder { foreign: true }, "is null: a candidate with the strategy of", repair),
+            (
+                Trouble::NullHolder { foreign: true },
+                "is null: when a candidate with strategy OldestEmulationVersion joins",
+                repair,
+            ),
             (
                 Trouble::Stuck { holder: "a".into(), preferred: Some("b".into()), since: after(-65) },
                 "without a leader for 65s: a let the lease expire, asked to step down for b, and is the best",
@@ -193,21 +198,21 @@ mod tests {
             ),
             (
                 Trouble::AbsentPreferred { preferred: "b".into() },
-                "for b, which takes no part",
-                "decides anew",
+                "preferredHolder is b, which does not take part",
+                "a candidate is elected",
             ),
             (
                 Trouble::Tie {
                     candidates: names(&["a", "b"]),
                     decided_by: Some(TieBreaker { candidate: "a".into(), priority: 1 }),
                 },
-                "a and b are equal in everything that decides",
-                "'kubectl lease candidates set-priority a 1 -n shop' decides",
+                "a and b tie (same priority and versions",
+                "'kubectl lease candidates set-priority a 1 -n shop' breaks the tie",
             ),
             (
                 Trouble::Tie { candidates: names(&["a", "b"]), decided_by: None },
-                "a and b are equal",
-                "restarting one of them decides",
+                "a and b tie",
+                "restart one of them to break the tie",
             ),
             (
                 Trouble::LeaderNoCandidate { leader: "x".into(), coordinated: true },

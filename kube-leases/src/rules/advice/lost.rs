@@ -80,7 +80,7 @@ pub(super) fn before_it_is_evicted(
     [without_the_taint(facts), kept_from_being_evicted(pod, facts, ownership)].into_iter().flatten()
 }
 
-/// Pod GC deletes by force what is Terminating on a node that has the taint and is not ready: also where the
+/// Pod GC force-deletes what is Terminating on a node that has the taint and is not ready: also where the
 /// taint is from an earlier outage, and the machine may run.
 fn without_the_taint(facts: &PodFacts) -> Option<Alternative> {
     let is_lost = matches!(facts.contact, Some(NodeContact::Silent | NodeContact::Late));
@@ -161,8 +161,8 @@ pub(super) fn on_a_missing_node(pod: &Pod, facts: &PodFacts, ownership: &Ownersh
     vec![Alternative::wait(WaitFor::PodGcOfMissingNodes, SignedDuration::ZERO)]
 }
 
-/// A deletion with its grace waits for the kubelet, whatever the node is, unless it is declared out of service:
-/// then pod GC completes it without asking the machine.
+/// A deletion with its grace period waits for the kubelet, whatever the node is, unless it is marked out of
+/// service: then pod GC completes it without waiting for the kubelet.
 pub(super) fn on_a_node_that_is_not_seen(
     pod: &Pod,
     facts: &PodFacts,

@@ -118,7 +118,7 @@ pub enum Advice {
     RepairNode { then: KubeletThen },
     /// Bring the node back.
     BringNodeBack { then: KubeletThen },
-    /// Switch the machine off and declare that.
+    /// Power off the machine and mark the node out of service.
     SwitchOff { terms: SwitchOffTerms },
     /// Create the node object again.
     CreateNode,
@@ -201,7 +201,7 @@ pub enum KubeletThen {
     EndsIt,
 }
 
-/// When a machine is to be switched off, and declared to be.
+/// When a machine is to be powered off, and its node marked out of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SwitchOffTerms {
@@ -211,7 +211,7 @@ pub enum SwitchOffTerms {
     Alive,
     /// Only if it is off.
     IfOff,
-    /// Its node object is gone: there is nothing to declare it on.
+    /// Its node object is gone: there is no node to mark out of service.
     NodeMissing,
 }
 

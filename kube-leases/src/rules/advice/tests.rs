@@ -433,7 +433,7 @@ fn what_is_not_known_to_be_within_its_budget_is_evicted() {
     }
 }
 
-/// A node that may not be read may be declared out of service, and pod GC then waits for no kubelet.
+/// A node that may not be read may be marked out of service, and pod GC then waits for no kubelet.
 #[test]
 fn what_must_be_one_is_not_deleted_where_its_node_may_not_be_read() {
     let none = json!([]);
