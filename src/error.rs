@@ -3,7 +3,7 @@
 
 use std::{fmt, io, time::Duration};
 
-use kube_leases::error::{self as library, ObjectKind, Permission};
+use kube_leases::{self as library, ObjectKind, Permission};
 pub use library::causes;
 
 use kube_leases::client::Refusal;

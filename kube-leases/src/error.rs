@@ -7,6 +7,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum Error {
     /// The connection cannot be set up as it is configured.
     #[error("{message}")]
@@ -153,6 +154,7 @@ pub enum Error {
 
 /// The kind of an object that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum ObjectKind {
     /// A node.
     Node,

@@ -198,8 +198,8 @@ async fn a_conflict_is_read_and_decided_again() {
 #[track_caller]
 fn blocked_by(outcome: Result<MaintenanceLease, NotTaken>, node: &str, by: &str) {
     let Err(NotTaken::Blocked(blocked)) = outcome else { panic!("{:?}", outcome.err()) };
-    assert_eq!(blocked.name, node);
-    let held = matches!(&blocked.obstacle,
+    assert_eq!(blocked.name(), node);
+    let held = matches!(blocked.obstacle(),
         ClaimObstacle::Standing(MaintenanceStanding::Held { .. }) if blocked.lease().unwrap().holder() == by);
     assert!(held, "{blocked:?}");
 }

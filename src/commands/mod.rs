@@ -28,11 +28,11 @@ use crate::{
     output::{Printer, words::count},
 };
 use kube_leases::{
+    Error as LibraryError, Permission,
     client::{
         Cluster, Resource,
         single::{Address, Writing},
     },
-    error::{Error as LibraryError, Permission},
     rules::duration,
 };
 

@@ -37,6 +37,7 @@ const RELEASE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// What a release did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum Released {
     /// It is free.
     Yes,

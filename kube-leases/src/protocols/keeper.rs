@@ -31,6 +31,7 @@ const QUIET: Duration = Duration::from_secs(90);
 
 /// Why a lease is no longer ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum Lost {
     /// Another client has taken it, or released it.
     Taken {

@@ -24,13 +24,13 @@ use crate::{
     output::{Cell, Change, Format, Item, Printer, Tone, progress::WaitLine},
 };
 use kube_leases::{
+    Error as LibraryError,
     client::{
         Cluster, LEASES, NAMESPACES, Query, Resource,
         single::Address,
         watch::{Follow, Watch, WatchEvent},
     },
     clock::BootInstant,
-    error::Error as LibraryError,
     rules::{
         clocks::{self, Clocks, Renewals},
         controller::Controller,
