@@ -6,9 +6,9 @@ use crate::{
     Interrupts, Lost, NotTaken,
     client::{Cluster, single::Address},
     error::{Error, Result},
-    maintenance::{release, schedule},
+    maintenance::{holder_named, release, schedule},
     protocols::{Claim, Held, TakingProgress, Wait, acquire_observed, keep_while},
-    rules::{deadline::Schedule, holder::Who, maintenance, node::HEARTBEATS, taking::Terms},
+    rules::{deadline::Schedule, maintenance, node::HEARTBEATS, taking::Terms},
 };
 
 /// The duration of a leader's lease in Kubernetes' own components.
@@ -95,9 +95,7 @@ impl Election {
             let message = format!("the leases in {} are those of nodes", self.at.namespace);
             return Err(Error::Refused { message }.into());
         }
-        let who = Who::named(&self.identity, false).map_err(|why| Error::Invalid {
-            message: format!("cannot lead as '{}': {why:?}", self.identity),
-        })?;
+        let who = holder_named(&self.identity)?;
         let lease = self.cluster.lease(&self.at).await?;
         if lease.as_ref().is_some_and(|lease| lease.value.spec.strategy.is_some()) {
             let message =

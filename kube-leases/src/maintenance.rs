@@ -14,7 +14,7 @@ use crate::{
     },
     rules::{
         deadline::{SHORTEST, Schedule},
-        holder::Who,
+        holder::{NoHolder, RESERVED_PREFIX, Who},
         taking::Terms,
     },
 };
@@ -40,8 +40,10 @@ const DURATION: Duration = Duration::from_secs(5 * 60);
 ///     .reason("kernel update")
 ///     .wait(Duration::from_secs(300))
 ///     .await?;
-/// lease.run(reboot("node-1")).await?; // ends, and says why, if the lease is lost
-/// lease.release().await?;
+/// let outcome = lease.run(reboot("node-1")).await; // ends, and says why, if the lease is lost
+/// let released = lease.release().await;
+/// outcome?;
+/// released?;
 /// # Ok(())
 /// # }
 /// ```
@@ -147,9 +149,7 @@ impl Acquire {
 
     async fn take(mut self) -> Result<MaintenanceLease, NotTaken> {
         let schedule = schedule(self.duration)?;
-        let who = Who::named(&self.holder, false).map_err(|why| Error::Invalid {
-            message: format!("cannot hold as '{}': {why:?}", self.holder),
-        })?;
+        let who = holder_named(&self.holder)?;
         if self.nodes.is_empty() {
             return Err(Error::Invalid { message: "no node is named".into() }.into());
         }
@@ -227,6 +227,18 @@ impl MaintenanceLease {
     }
 }
 
+/// The holder of this identity.
+pub(crate) fn holder_named(identity: &str) -> Result<Who> {
+    Who::named(identity, false).map_err(|why| {
+        let why = match why {
+            NoHolder::Empty => "it is empty".to_owned(),
+            NoHolder::ControlCharacters => "it has control characters".to_owned(),
+            NoHolder::Reserved => format!("'{RESERVED_PREFIX}' is the prefix of administrators"),
+        };
+        Error::Invalid { message: format!("'{}' cannot be a holder: {why}", identity.escape_debug()) }
+    })
+}
+
 /// When leases of this duration are renewed. They are written in whole seconds.
 pub(crate) fn schedule(duration: Duration) -> Result<Schedule> {
     if duration < SHORTEST {
@@ -241,4 +253,20 @@ pub(crate) fn schedule(duration: Duration) -> Result<Schedule> {
 pub(crate) async fn release(cluster: &Cluster, held: &[Held]) -> Result<()> {
     let released = release_all(cluster, held, true, &Interrupts::none()).await?;
     released.into_iter().try_for_each(|released| released.map(drop))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_a_holder_is_said_in_words() {
+        for (identity, words) in [
+            ("", "'' cannot be a holder: it is empty"),
+            ("a\nb", r"'a\nb' cannot be a holder: it has control characters"),
+            ("kubeadm:me", "'kubeadm:me' cannot be a holder: 'kubeadm' is the prefix of administrators"),
+        ] {
+            assert_eq!(holder_named(identity).unwrap_err().to_string(), words);
+        }
+    }
 }
