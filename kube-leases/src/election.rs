@@ -6,7 +6,7 @@ use crate::{
     Interrupts, Lost, NotTaken,
     client::{Cluster, single::Address},
     error::{Error, Result},
-    maintenance::{holder_named, release, schedule},
+    maintenance::{holder_named, release, schedule, tell_remarks},
     protocols::{Claim, Held, TakingProgress, Wait, acquire_observed, keep_while},
     rules::{deadline::Schedule, maintenance, node::HEARTBEATS, taking::Terms},
 };
@@ -96,7 +96,9 @@ impl Election {
             return Err(Error::Refused { message }.into());
         }
         let who = holder_named(&self.identity)?;
-        let lease = self.cluster.lease(&self.at).await?;
+        let lease = self.cluster.lease(&self.at).await;
+        tell_remarks(&self.cluster, progress);
+        let lease = lease?;
         if lease.as_ref().is_some_and(|lease| lease.value.spec.strategy.is_some()) {
             let message =
                 format!("the leader of '{}' is chosen by coordinated leader election", self.at.name);
@@ -104,8 +106,9 @@ impl Election {
         }
         let claim = Claim::new(self.at.clone(), Terms::observed(who), schedule.seconds());
         let (cluster, wait) = (Arc::clone(&self.cluster), Wait::Forever);
-        let held = acquire_observed(&cluster, &claim, lease, wait, &self.interrupts, progress).await?;
-        Ok(Leadership { cluster, held: [held], schedule })
+        let held = acquire_observed(&cluster, &claim, lease, wait, &self.interrupts, progress).await;
+        tell_remarks(&cluster, progress);
+        Ok(Leadership { cluster, held: [held?], schedule })
     }
 }
 

@@ -60,6 +60,7 @@ mod signals;
 #[cfg(all(unix, feature = "internals"))]
 pub mod signals;
 
+pub use client::Remark;
 pub use election::{Election, Leadership};
 pub use error::{Error, ObjectKind, Permission, Result};
 pub use interrupts::{Interrupter, Interrupts};

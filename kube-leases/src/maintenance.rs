@@ -9,8 +9,8 @@ use crate::{
     client::{Cluster, single::Writing},
     error::{Error, Result},
     protocols::{
-        Held, Selection, TakingProgress, Wait, claims, keep_while, process_suffix, release_all, take_all,
-        targets,
+        Held, Selection, TakingProgress, TakingStep, Wait, claims, keep_while, process_suffix, release_all,
+        take_all, targets,
     },
     rules::{
         deadline::{SHORTEST, Schedule},
@@ -161,11 +161,14 @@ impl Acquire {
         };
         let cluster = self.cluster;
         let which = Selection { names: self.nodes, ..Selection::default() };
-        let targets = targets(&cluster, &which).await?;
+        let targets = targets(&cluster, &which).await;
+        tell_remarks(&cluster, &mut *self.progress);
+        let targets = targets?;
         let claims = claims(targets, &terms, schedule.seconds(), self.wait, &Writing::default())
             .map_err(NotTaken::Blocked)?;
-        let taken = take_all(&cluster, &claims, self.wait, &self.interrupts, &mut *self.progress).await?;
-        let held = taken.into_iter().map(|(held, _)| held).collect();
+        let taken = take_all(&cluster, &claims, self.wait, &self.interrupts, &mut *self.progress).await;
+        tell_remarks(&cluster, &mut *self.progress);
+        let held = taken?.into_iter().map(|(held, _)| held).collect();
         Ok(MaintenanceLease { cluster, held, schedule })
     }
 }
@@ -224,6 +227,13 @@ impl MaintenanceLease {
     /// If it is not known whether they are released: then they expire.
     pub async fn release(self) -> Result<()> {
         release(&self.cluster, &self.held).await
+    }
+}
+
+/// Tells what was noticed beside the matter so far.
+pub(crate) fn tell_remarks(cluster: &Cluster, progress: &mut dyn TakingProgress) {
+    for remark in cluster.take_remarks() {
+        progress.step(TakingStep::Remark(&remark));
     }
 }
 

@@ -7,7 +7,10 @@ use jiff::SignedDuration;
 use super::{
     Printer,
     progress::{Bar, WaitLine},
-    words::leases::{left_behind, not_taken, still_adopted, waited_for},
+    words::{
+        leases::{left_behind, not_taken, still_adopted, waited_for},
+        remarks::remark,
+    },
 };
 use kube_leases::{
     Result,
@@ -49,6 +52,7 @@ impl<'a> Taking<'a> {
 impl TakingProgress for Taking<'_> {
     fn step(&mut self, step: TakingStep<'_>) {
         match step {
+            TakingStep::Remark(it) => self.printer.warn(&remark(it)),
             TakingStep::Begun(count) => self.bar = Some(Bar::new(count, "taking leases")),
             TakingStep::Taken => self.bar.iter().for_each(Bar::one_done),
             TakingStep::Waiting { name, waiting, left, so_far } => {

@@ -11,7 +11,7 @@ use super::{
     wait::Waiting,
 };
 use crate::{
-    client::{Cluster, Object, single::Writing},
+    client::{Cluster, Object, Remark, single::Writing},
     error::{Error, Result},
     rules::{
         holder::Who,
@@ -221,6 +221,8 @@ impl NotTaken {
 #[derive(Debug)]
 #[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum TakingStep<'a> {
+    /// Something was noticed beside the matter, such as what may not be read.
+    Remark(&'a Remark),
     /// So many leases are being taken.
     Begun(usize),
     /// One more was taken.

@@ -155,7 +155,7 @@ pub async fn run(
     };
     // Said in lines of their own.
     cluster.take_skew();
-    cluster.take_warnings();
+    cluster.take_remarks();
     let findings: Vec<Row> = facts.findings().into_iter().map(Row::new).collect();
     printer.listing(&findings, args.output, !args.no_headers, now)?;
     if matches!(args.output, Format::Table | Format::Wide) {
