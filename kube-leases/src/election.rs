@@ -147,3 +147,27 @@ impl Leadership {
         release(&self.cluster, &self.held).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MaintenanceLease;
+
+    fn is_send<T: Send>(_: T) {}
+
+    /// A controller spawns these on a runtime of several threads: that they are `Send` is for the compiler to say.
+    #[expect(dead_code)]
+    fn what_a_controller_awaits_is_send(
+        election: &Election,
+        leadership: Leadership,
+        lease: MaintenanceLease,
+        progress: &mut dyn TakingProgress,
+    ) {
+        is_send(election.campaign());
+        is_send(election.campaign_with(progress));
+        is_send(leadership.lead(async {}));
+        is_send(leadership.resign());
+        is_send(lease.run(async {}));
+        is_send(lease.release());
+    }
+}

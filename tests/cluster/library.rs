@@ -141,8 +141,8 @@ fn work_ends_and_it_is_said_why_when_its_lease_is_lost() {
     works.until("it works", SOON, |text| text.contains(&format!("rebooting {a}")));
     plugin().run(&["maint", "release", &b, "--force", "--confirm"]).expect(0);
     assert_eq!(works.wait(), 1);
-    let words = format!("'{b}' was released by another client");
-    assert!(works.stderr().contains(&words), "{}", works.stderr());
+    let why = format!("'{b}' was released by another client");
+    assert!(works.stderr().contains(&why), "{}", works.stderr());
     assert!(!works.stdout().contains(&format!("rebooting {b}")), "{}", works.stdout());
     assert_eq!([holder(&a), holder(&b)], ["", ""]);
 }

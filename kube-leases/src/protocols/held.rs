@@ -95,7 +95,7 @@ impl Held {
     }
 
     /// Notes how it was lost while something ran under it.
-    pub(super) fn is_lost(&self, how: &Lost) {
+    pub(super) fn note_lost(&self, how: &Lost) {
         self.lost.get_or_init(|| how.clone());
     }
 

@@ -1,6 +1,7 @@
 //! Holding a lease over time: taking it, waiting for it, keeping it, and running a command under it.
 //!
-//! Nothing here exits. [`Claim`] takes a lease by the rules
+//! Nothing here prints, except that the processes that guard a command write to stderr if this one was killed.
+//! [`Claim`] takes a lease by the rules
 //! of [`crate::rules::maintenance`], [`Claim::wait`] waits for it, [`keep`] renews it until it is
 //! lost. What enforces the end of a command whose lease is lost is the watchdog, a process of its
 //! own: the one that renews may itself be stopped or killed.
