@@ -60,6 +60,11 @@ mod signals;
 #[cfg(all(unix, feature = "internals"))]
 pub mod signals;
 
+/// The examples of the page of the package are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub use client::Remark;
 pub use election::{Election, Leadership};
 pub use error::{Error, ObjectKind, Permission, Result};
