@@ -67,7 +67,7 @@ struct Readme;
 
 pub use client::Remark;
 pub use election::{Election, Leadership};
-pub use error::{Error, ObjectKind, Permission, Result};
+pub use error::{BadCertificate, CredentialOrigin, Error, ObjectKind, Permission, Result};
 pub use interrupts::{Interrupter, Interrupts};
 pub use maintenance::{Acquire, Maintenance, MaintenanceLease};
 pub use protocols::{Blocked, Lost, NotTaken, Released, TakingProgress, TakingStep, Undone, Waiting};

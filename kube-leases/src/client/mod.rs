@@ -53,7 +53,7 @@ pub use self::{
 };
 use crate::{
     clock::BootInstant,
-    error::{Error, ObjectKind, Permission, Result, causes},
+    error::{BadCertificate, Error, ObjectKind, Permission, Result, causes},
     program::Program,
     rules::time::{ClockSkew, ServerTime},
 };
@@ -125,7 +125,7 @@ impl Retry<'_> {
         let wait = match &error {
             Error::Api { code: 429 | 503 | 504, retry_after, .. } => retry_after.unwrap_or(self.pause),
             // A certificate does not get better by asking again.
-            Error::Unreachable { cause, .. } if !cause.contains("certificate") => self.pause,
+            Error::Unreachable { certificate: None, .. } => self.pause,
             Error::Unauthenticated { .. } if !self.renewed => match &self.used {
                 Some((source, used)) if source.renew(used).await? => Duration::ZERO,
                 _ => return Err(error),
@@ -457,8 +457,20 @@ impl Cluster {
         if cause.contains("close_notify") {
             cause = "the server closed the connection".into();
         }
-        Error::Unreachable { server: self.server.clone(), cause }
+        let certificate = bad_certificate(error, &cause);
+        Error::Unreachable { server: self.server.clone(), cause, certificate }
     }
+}
+
+/// What is wrong with the certificate of a server, if that is the cause. Of another TLS than this library's there is
+/// only the text.
+fn bad_certificate(error: &(dyn std::error::Error + 'static), cause: &str) -> Option<BadCertificate> {
+    #[cfg(feature = "tls")]
+    if let Some(error) = tls::error_in(error) {
+        return tls::bad_certificate(error);
+    }
+    let _ = error;
+    cause.contains("certificate").then_some(BadCertificate::Invalid)
 }
 
 /// A client whose connections are made with this certificate, or the kubeconfig's own.

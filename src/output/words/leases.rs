@@ -9,7 +9,7 @@ use kube_leases::{
     protocols::{Blocked, NotTaken, Released, Undone},
     rules::{
         duration::age,
-        holder::{NoHolder, RESERVED_PREFIX, Who},
+        holder::{NoHolder, RESERVED_PREFIX, Who, is_process},
         lease::Lease,
         maintenance::{self, MaintenanceStanding},
         taking::ClaimObstacle,
@@ -108,15 +108,13 @@ pub fn blocked(what: &str, obstacle: &ClaimObstacle, lease: Option<&Lease>, now:
             hint: Some(format!("'kubectl lease maint acquire {what}' takes it")),
         },
         // That of a process, which may have been killed.
-        ClaimObstacle::Standing(MaintenanceStanding::Admin { holder }) if holder.contains('#') => {
-            Error::Held {
-                message,
-                hint: Some(format!(
-                    "--wait waits until that command has ended; if it was killed, 'kubectl lease maint release {what} \
+        ClaimObstacle::Standing(MaintenanceStanding::Admin { holder }) if is_process(holder) => Error::Held {
+            message,
+            hint: Some(format!(
+                "--wait waits until that command has ended; if it was killed, 'kubectl lease maint release {what} \
                  --admin --force' releases it"
-                )),
-            }
-        }
+            )),
+        },
         ClaimObstacle::Standing(MaintenanceStanding::Admin { .. }) => Error::Held {
             message,
             hint: hint("it is held until that administrator releases it; --wait waits for that"),
