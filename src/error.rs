@@ -3,7 +3,7 @@
 
 use std::{fmt, io, time::Duration};
 
-use kube_leases::error::{self as library, ObjectKind, Permission};
+use kube_leases::{self as library, BadCertificate, CredentialOrigin, ObjectKind, Permission};
 pub use library::causes;
 
 use kube_leases::client::Refusal;
@@ -217,16 +217,16 @@ fn not_found_hint(kind: ObjectKind) -> Option<String> {
 fn library_hint(error: &library::Error) -> Option<String> {
     use library::Error as Lib;
     let hint = match error {
-        Lib::Credential { install_hint: Some(hint), .. } => hint,
-        Lib::Credential { message, .. } if message.starts_with("the credential plugin") => {
+        Lib::Credential { origin: CredentialOrigin::Plugin { install_hint: Some(hint) }, .. } => hint,
+        Lib::Credential { origin: CredentialOrigin::Plugin { install_hint: None }, .. } => {
             "try 'kubectl auth whoami': it runs the same plugin"
         }
         Lib::NotKubernetes { .. } => "'kubectl config view --minify' shows the address that is used",
-        Lib::Unreachable { cause, .. } if cause.contains("CaUsedAsEndEntity") => {
+        Lib::Unreachable { certificate: Some(BadCertificate::Authority), .. } => {
             "the server's certificate is its own authority (CA:TRUE), which kubectl takes and kubectl lease \
              does not: have it issued by an authority, or without CA:TRUE"
         }
-        Lib::Unreachable { cause, .. } if cause.contains("certificate") => {
+        Lib::Unreachable { certificate: Some(BadCertificate::Invalid), .. } => {
             "the server's certificate is not signed by the cluster's certificate-authority, or not for \
              this name: check the context, or --certificate-authority and --tls-server-name"
         }
@@ -248,7 +248,7 @@ fn library_hint(error: &library::Error) -> Option<String> {
         Lib::NotServed { api, .. } if api.starts_with("leasecandidates") => NO_COORDINATION,
         Lib::Configuration { .. }
         | Lib::Invalid { .. }
-        | Lib::Credential { .. }
+        | Lib::Credential { origin: CredentialOrigin::File, .. }
         | Lib::NotFound { .. }
         | Lib::NotServed { .. }
         | Lib::LostRace { .. }
@@ -303,9 +303,9 @@ mod tests {
         for (error, code) in [
             (Error::usage("x"), 2),
             (Error::Kubeconfig { message: message(), hint: None }, 1),
-            (Error::Library(Lib::Credential { message: message(), install_hint: None }), 7),
+            (Error::Library(Lib::Credential { message: message(), origin: CredentialOrigin::File }), 7),
             (Error::NotFound { message: message(), hint: None }, 3),
-            (Error::Library(Lib::Unreachable { server: server(), cause: message() }), 1),
+            (Error::Library(Lib::Unreachable { server: server(), cause: message(), certificate: None }), 1),
             (Error::Library(Lib::NoAnswer { server: server(), after: Duration::from_secs(1) }), 1),
             (Error::Library(Lib::Unauthenticated { server: server(), message: message() }), 7),
             (Error::Library(Lib::Forbidden { message: message(), needs }), 7),

@@ -6,9 +6,9 @@ use crate::{
     Interrupts, Lost, NotTaken,
     client::{Cluster, single::Address},
     error::{Error, Result},
-    maintenance::{release, schedule},
+    maintenance::{holder_named, release, schedule, tell_remarks},
     protocols::{Claim, Held, TakingProgress, Wait, acquire_observed, keep_while, persistently},
-    rules::{deadline::Schedule, holder::Who, maintenance, node::HEARTBEATS, taking::Terms},
+    rules::{deadline::Schedule, maintenance, node::HEARTBEATS, taking::Terms},
 };
 
 /// The duration of a leader's lease in Kubernetes' own components.
@@ -100,15 +100,15 @@ impl Election {
             let message = format!("the leases in {} are those of nodes", self.at.namespace);
             return Err(Error::Refused { message }.into());
         }
-        let who = Who::named(&self.identity, false).map_err(|why| Error::Invalid {
-            message: format!("cannot lead as '{}': {why:?}", self.identity),
-        })?;
+        let who = holder_named(&self.identity)?;
         // An outage is waited for, here as later.
         let lease = tokio::select! {
             biased;
             interruption = self.interrupts.next() => return Err(interruption.into()),
-            lease = persistently(None, || self.cluster.lease(&self.at)) => lease?,
+            lease = persistently(None, || self.cluster.lease(&self.at)) => lease,
         };
+        tell_remarks(&self.cluster, progress);
+        let lease = lease?;
         if lease.as_ref().is_some_and(|lease| lease.value.spec.strategy.is_some()) {
             let message =
                 format!("the leader of '{}' is chosen by coordinated leader election", self.at.name);
@@ -116,8 +116,9 @@ impl Election {
         }
         let claim = Claim::new(self.at.clone(), Terms::observed(who), schedule.seconds());
         let (cluster, wait) = (Arc::clone(&self.cluster), Wait::Forever);
-        let held = acquire_observed(&cluster, &claim, lease, wait, &self.interrupts, progress).await?;
-        Ok(Leadership { cluster, held: [held], schedule })
+        let held = acquire_observed(&cluster, &claim, lease, wait, &self.interrupts, progress).await;
+        tell_remarks(&cluster, progress);
+        Ok(Leadership { cluster, held: [held?], schedule })
     }
 }
 
@@ -154,5 +155,29 @@ impl Leadership {
     /// If it is not known whether the lease is released: then it expires.
     pub async fn resign(self) -> Result<()> {
         release(&self.cluster, &self.held).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MaintenanceLease;
+
+    fn is_send<T: Send>(_: T) {}
+
+    /// A controller spawns these on a runtime of several threads: that they are `Send` is for the compiler to say.
+    #[expect(dead_code)]
+    fn what_a_controller_awaits_is_send(
+        election: &Election,
+        leadership: Leadership,
+        lease: MaintenanceLease,
+        progress: &mut dyn TakingProgress,
+    ) {
+        is_send(election.campaign());
+        is_send(election.campaign_with(progress));
+        is_send(leadership.lead(async {}));
+        is_send(leadership.resign());
+        is_send(lease.run(async {}));
+        is_send(lease.release());
     }
 }

@@ -7,6 +7,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum Error {
     /// The connection cannot be set up as it is configured.
     #[error("{message}")]
@@ -20,8 +21,8 @@ pub enum Error {
     Credential {
         /// What happened, in words.
         message: String,
-        /// What the kubeconfig says of how to install the credential plugin.
-        install_hint: Option<String>,
+        /// The source.
+        origin: CredentialOrigin,
     },
 
     /// What was named cannot be asked of the API.
@@ -47,6 +48,8 @@ pub enum Error {
         server: String,
         /// The innermost cause.
         cause: String,
+        /// If that is its certificate, what is wrong with it.
+        certificate: Option<BadCertificate>,
     },
 
     /// The server took a connection but did not answer in time.
@@ -151,8 +154,32 @@ pub enum Error {
     Interrupted,
 }
 
+/// A source of credentials.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+pub enum CredentialOrigin {
+    /// A credential plugin.
+    Plugin {
+        /// What the kubeconfig says of how to install it.
+        install_hint: Option<String>,
+    },
+    /// A file that the kubeconfig names.
+    File,
+}
+
+/// Why the certificate of a server is not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
+pub enum BadCertificate {
+    /// It is that of an authority (CA:TRUE), which rustls does not take for a server's.
+    Authority,
+    /// No authority that is trusted has issued it, or not for this server, or not for now.
+    Invalid,
+}
+
 /// The kind of an object that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum ObjectKind {
     /// A node.
     Node,
@@ -205,7 +232,7 @@ impl Error {
     pub fn is_transient(&self) -> bool {
         match self {
             // A certificate does not get better by asking again.
-            Self::Unreachable { cause, .. } => !cause.contains("certificate"),
+            Self::Unreachable { certificate, .. } => certificate.is_none(),
             Self::LostRace { .. } => true,
             error => error.is_unclear(),
         }

@@ -23,8 +23,8 @@ pub struct Interrupts {
     received: Arc<AtomicU64>,
 }
 
-/// Where interrupts are sent.
-#[derive(Debug)]
+/// Where interrupts are sent. Clones send to the same receiver.
+#[derive(Clone, Debug)]
 pub struct Interrupter(watch::Sender<u64>);
 
 impl Interrupter {

@@ -9,12 +9,12 @@ use crate::{
     client::{Cluster, single::Writing},
     error::{Error, Result},
     protocols::{
-        Held, Selection, TakingProgress, Wait, claims, keep_while, process_suffix, release_all, take_all,
-        targets,
+        Held, Selection, TakingProgress, TakingStep, Wait, claims, keep_while, process_suffix, release_all,
+        take_all, targets,
     },
     rules::{
         deadline::{SHORTEST, Schedule},
-        holder::Who,
+        holder::{InvalidHolder, RESERVED_PREFIX, Who},
         taking::Terms,
     },
 };
@@ -40,8 +40,10 @@ const DURATION: Duration = Duration::from_secs(5 * 60);
 ///     .reason("kernel update")
 ///     .wait(Duration::from_secs(300))
 ///     .await?;
-/// lease.run(reboot("node-1")).await?; // ends, and says why, if the lease is lost
-/// lease.release().await?;
+/// let outcome = lease.run(reboot("node-1")).await; // ends, and says why, if the lease is lost
+/// let released = lease.release().await;
+/// outcome?;
+/// released?;
 /// # Ok(())
 /// # }
 /// ```
@@ -148,9 +150,7 @@ impl Acquire {
 
     async fn take(mut self) -> Result<MaintenanceLease, NotTaken> {
         let schedule = schedule(self.duration)?;
-        let who = Who::named(&self.holder, false).map_err(|why| Error::Invalid {
-            message: format!("cannot hold as '{}': {why:?}", self.holder),
-        })?;
+        let who = holder_named(&self.holder)?;
         if self.nodes.is_empty() {
             return Err(Error::Invalid { message: "no node is named".into() }.into());
         }
@@ -162,11 +162,14 @@ impl Acquire {
         };
         let cluster = self.cluster;
         let which = Selection { names: self.nodes, ..Selection::default() };
-        let targets = targets(&cluster, &which).await?;
+        let targets = targets(&cluster, &which).await;
+        tell_remarks(&cluster, &mut *self.progress);
+        let targets = targets?;
         let claims = claims(targets, &terms, schedule.seconds(), self.wait, &Writing::default())
             .map_err(NotTaken::Blocked)?;
-        let taken = take_all(&cluster, &claims, self.wait, &self.interrupts, &mut *self.progress).await?;
-        let held = taken.into_iter().map(|(held, _)| held).collect();
+        let taken = take_all(&cluster, &claims, self.wait, &self.interrupts, &mut *self.progress).await;
+        tell_remarks(&cluster, &mut *self.progress);
+        let held = taken?.into_iter().map(|(held, _)| held).collect();
         Ok(MaintenanceLease { cluster, held, schedule })
     }
 }
@@ -229,6 +232,25 @@ impl MaintenanceLease {
     }
 }
 
+/// Tells what was noticed beside the matter so far.
+pub(crate) fn tell_remarks(cluster: &Cluster, progress: &mut dyn TakingProgress) {
+    for remark in cluster.take_remarks() {
+        progress.step(TakingStep::Remark(&remark));
+    }
+}
+
+/// The holder of this identity.
+pub(crate) fn holder_named(identity: &str) -> Result<Who> {
+    Who::named(identity, false).map_err(|why| {
+        let why = match why {
+            InvalidHolder::Empty => "it is empty".to_owned(),
+            InvalidHolder::ControlCharacters => "it has control characters".to_owned(),
+            InvalidHolder::Reserved => format!("'{RESERVED_PREFIX}' is the prefix of administrators"),
+        };
+        Error::Invalid { message: format!("'{}' cannot be a holder: {why}", identity.escape_debug()) }
+    })
+}
+
 /// When leases of this duration are renewed. They are written in whole seconds.
 pub(crate) fn schedule(duration: Duration) -> Result<Schedule> {
     if duration < SHORTEST {
@@ -243,4 +265,20 @@ pub(crate) fn schedule(duration: Duration) -> Result<Schedule> {
 pub(crate) async fn release(cluster: &Cluster, held: &[Held]) -> Result<()> {
     let released = release_all(cluster, held, true, &Interrupts::none()).await?;
     released.into_iter().try_for_each(|released| released.map(drop))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_a_holder_is_said_in_words() {
+        for (identity, words) in [
+            ("", "'' cannot be a holder: it is empty"),
+            ("a\nb", r"'a\nb' cannot be a holder: it has control characters"),
+            ("kubeadm:me", "'kubeadm:me' cannot be a holder: 'kubeadm' is the prefix of administrators"),
+        ] {
+            assert_eq!(holder_named(identity).unwrap_err().to_string(), words);
+        }
+    }
 }

@@ -17,7 +17,7 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use kube_leases::{
-    Election, Lost, Maintenance, MaintenanceLease, NotTaken,
+    Election, Lost, Maintenance, MaintenanceLease, NotTaken, Remark, TakingProgress, TakingStep,
     client::{
         Cluster, PODS,
         single::{Address, Writing},
@@ -198,8 +198,8 @@ async fn a_conflict_is_read_and_decided_again() {
 #[track_caller]
 fn blocked_by(outcome: Result<MaintenanceLease, NotTaken>, node: &str, by: &str) {
     let Err(NotTaken::Blocked(blocked)) = outcome else { panic!("{:?}", outcome.err()) };
-    assert_eq!(blocked.name, node);
-    let held = matches!(&blocked.obstacle,
+    assert_eq!(blocked.name(), node);
+    let held = matches!(blocked.obstacle(),
         ClaimObstacle::Standing(MaintenanceStanding::Held { .. }) if blocked.lease().unwrap().holder() == by);
     assert!(held, "{blocked:?}");
 }
@@ -209,6 +209,34 @@ async fn a_held_node_costs_no_write() {
     let server = Scripted::start(looks("a", found(lease("a", "41", "jane", 10))));
     blocked_by(Maintenance::new(client(&server), "controller").acquire("a").await, "a", "jane");
     assert_eq!(server.writes().len(), 0);
+}
+
+/// Keeps the remarks.
+#[derive(Clone, Default)]
+struct Remarks(Arc<Mutex<Vec<Remark>>>);
+
+impl TakingProgress for Remarks {
+    fn step(&mut self, step: TakingStep<'_>) {
+        if let TakingStep::Remark(remark) = step {
+            self.0.lock().unwrap().push(remark.clone());
+        }
+    }
+}
+
+#[tokio::test]
+async fn without_permission_to_read_what_medik8s_holds_a_controller_is_told_so() {
+    let mut script = looks("a", found(lease("a", "41", "jane", 10)));
+    script.pop();
+    let denied = || refused(403, "Forbidden", "no");
+    script.push(on(get(MEDIK8S, "node-a"), denied()));
+    script.push(on(format!("GET {MEDIK8S}"), denied()));
+    let server = Scripted::start(script);
+    let told = Remarks::default();
+    let acquire = Maintenance::new(client(&server), "controller").acquire("a").progress(told.clone());
+    let outcome = acquire.await;
+    server.done();
+    blocked_by(outcome, "a", "jane");
+    assert_eq!(*told.0.lock().unwrap(), [Remark::Medik8sUnseen]);
 }
 
 #[tokio::test]

@@ -37,10 +37,12 @@ use kube_leases::{
     rules::{
         assessment::Assessment,
         fencing::{NodeChange, NodeView, is_deleted},
+        holder::Who,
         node::NodeContact,
         pod::Pod,
         surroundings::Surroundings,
         taking::{OverwritesReason, Terms},
+        time::ServerTime,
     },
 };
 
@@ -87,12 +89,13 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
     let claims = fence::claim(cluster, &args.node, &terms).await;
     tell_remarks(cluster, printer);
     let claims = claims.map_err(|why| ask_the_holder(not_taken_error(why)))?;
-    let mut fencing = Fencing { args, who: who.to_string(), cluster, printer, line: None, failed: None };
+    let mut fencing = Fencing { args, cluster, printer, line: None, failed: None };
     if args.write.dry_run == DryRun::Client {
         fencing.done();
         return fencing.outcome(Ok(()));
     }
     let request = FenceRequest {
+        event: &|node| event(args, &who, node, cluster.server_time()),
         shown: &shown,
         undo: args.undo,
         writing: writing(&args.write),
@@ -105,6 +108,18 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
     };
     let outcome = fence::fence(cluster, &request, &claims, interrupts(), &mut fencing).await;
     fencing.outcome(outcome)
+}
+
+/// The reason and the message of the Event that is left about the node.
+fn event(args: &Fence, who: &Who, node: &NodeView, now: ServerTime) -> (&'static str, String) {
+    let reason = args.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+    if args.undo {
+        let taints: Vec<String> = node.taints().map(taint).collect();
+        let was = taints.join(", ");
+        return ("Unfenced", format!("put back into service by {who}{reason} (was {was})"));
+    }
+    let heard = heard(node, now);
+    ("Fenced", format!("marked out of service by {who}{reason} ({heard})"))
 }
 
 /// Why a node could not be read.
@@ -134,7 +149,6 @@ fn ask_the_holder(error: Error) -> Error {
 /// Says what happens on the way.
 struct Fencing<'a> {
     args: &'a Fence,
-    who: String,
     cluster: &'a Cluster,
     printer: &'a mut Printer,
     line: Option<WaitLine>,
@@ -185,17 +199,8 @@ impl FenceProgress for Fencing<'_> {
         Taking::new(self.printer).step(step);
     }
 
-    fn written(&mut self, node: &NodeView) -> (&'static str, String) {
+    fn written(&mut self) {
         self.done();
-        let Self { args, who, .. } = self;
-        let reason = args.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
-        if args.undo {
-            let taints: Vec<String> = node.taints().map(taint).collect();
-            let was = taints.join(", ");
-            return ("Unfenced", format!("put back into service by {who}{reason} (was {was})"));
-        }
-        let heard = heard(node, self.cluster.server_time());
-        ("Fenced", format!("marked out of service by {who}{reason} ({heard})"))
     }
 
     fn not_recorded(&mut self, why: kube_leases::Error) {

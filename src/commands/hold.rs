@@ -13,7 +13,7 @@ use crate::{
 };
 use kube_leases::{
     client::{Cluster, single::Address},
-    protocols::{Blocked, Claim, NotTaken, acquire_observed, process_suffix},
+    protocols::{Claim, NotTaken, acquire_observed, process_suffix},
     rules::{
         deadline::Schedule,
         maintenance::{self, MaintenanceStanding},
@@ -71,14 +71,14 @@ fn check_namespace(at: &Address) -> Result<()> {
 /// The error for a lease that was not taken.
 fn not_held(why: NotTaken) -> Error {
     let NotTaken::Blocked(found) = why else { return not_taken_error(why) };
-    let Blocked { name, obstacle, at, .. } = &*found;
+    let (name, obstacle, at) = (found.name(), found.obstacle(), found.at());
     if let ClaimObstacle::Standing(standing @ MaintenanceStanding::Malformed { .. }) = obstacle {
         return Error::Refused {
-            message: format!("'{name}' is {}", holding(standing, found.lease(), *at)),
+            message: format!("'{name}' is {}", holding(standing, found.lease(), at)),
             hint: Some("find out what that holder is, and delete the lease if it is gone".into()),
         };
     }
-    let mut error = blocked(&format!("'{name}'"), obstacle, found.lease(), *at);
+    let mut error = blocked(&format!("'{name}'"), obstacle, found.lease(), at);
     if let (ClaimObstacle::Standing(MaintenanceStanding::Ours { .. }), Error::Held { hint, .. }) =
         (obstacle, &mut error)
     {

@@ -5,7 +5,7 @@ use crate::{
     error::{Error, Result},
     output::words::leases as words,
 };
-use kube_leases::{client::Cluster, error::Error as LibraryError, rules::holder::Who};
+use kube_leases::{Error as LibraryError, client::Cluster, rules::holder::Who};
 
 /// As told, or the authenticated user on this host.
 pub async fn who(identity: &Identity, admin: bool, cluster: &Cluster) -> Result<Who> {

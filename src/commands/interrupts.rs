@@ -4,7 +4,7 @@
 
 use std::sync::OnceLock;
 
-use kube_leases::interrupts::{Interrupter, Interrupts};
+use kube_leases::{Interrupter, Interrupts};
 
 use crate::error::Error;
 

@@ -46,11 +46,8 @@ pub async fn run(
         (ours, theirs) => ours.or(theirs),
     };
     // Where a holder's process could be: a lease may be held by a pod of another namespace.
-    let queries = [
-        leases,
-        Query::new(PODS).metadata_only().optional(""),
-        Query::new(NODES).metadata_only().optional(""),
-    ];
+    let queries =
+        [leases, Query::new(PODS).metadata_only().optional(), Query::new(NODES).metadata_only().optional()];
     let view = Leases { name: args.name.as_deref(), seen: RefCell::default() };
     if listing.watch {
         return watching::run(&view, &queries, listing, cluster, printer).await;

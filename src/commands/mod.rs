@@ -25,14 +25,17 @@ use crate::{
     connection,
     error::{Error, Result},
     exit::ExitCode,
-    output::{Printer, words::count},
+    output::{
+        Printer,
+        words::{count, remarks::remark},
+    },
 };
 use kube_leases::{
+    Error as LibraryError, Permission,
     client::{
         Cluster, Resource,
         single::{Address, Writing},
     },
-    error::{Error as LibraryError, Permission},
     rules::duration,
 };
 
@@ -126,7 +129,7 @@ fn tell_remarks(cluster: &Cluster, printer: &mut Printer) {
 
 /// What the server's answers said beside the matter, as far as it was not yet told.
 fn remarks(cluster: &Cluster) -> Vec<String> {
-    let mut remarks: Vec<_> = cluster.take_warnings().into_iter().collect();
+    let mut remarks: Vec<_> = cluster.take_remarks().iter().map(remark).collect();
     remarks.extend(cluster.take_skew().map(|offset| {
         let direction = if offset.is_positive() { "behind" } else { "ahead of" };
         format!(

@@ -1,18 +1,21 @@
 //! What is said while leases are taken, and when they are given up.
 
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
 use super::{
     Printer,
     progress::{Bar, WaitLine},
-    words::leases::{left, left_behind, not_taken, still_adopted, waited_for},
+    words::{
+        leases::{left_behind, not_taken, still_adopted, waited_for},
+        remarks::remark,
+    },
 };
 use kube_leases::{
     Result,
-    protocols::{Claim, Held, Released, TakingProgress, TakingStep, Undone, Waiting},
-    rules::{
-        maintenance::MaintenanceStanding,
-        taking::{ClaimObstacle, TakingRule},
-        time::ServerTime,
-    },
+    protocols::{Held, Released, TakingProgress, TakingStep, Undone, Waiting},
+    rules::duration::age,
 };
 
 /// Says what happens on the way to taking leases.
@@ -32,7 +35,7 @@ impl<'a> Taking<'a> {
             let names: Vec<_> = all
                 .iter()
                 .filter(|undone| undone.released.as_ref().is_ok_and(|released| *released == how))
-                .map(|undone| &undone.claim.at.name)
+                .map(Undone::name)
                 .collect();
             match &names[..] {
                 [] => {}
@@ -49,10 +52,11 @@ impl<'a> Taking<'a> {
 impl TakingProgress for Taking<'_> {
     fn step(&mut self, step: TakingStep<'_>) {
         match step {
+            TakingStep::Remark(it) => self.printer.warn(&remark(it)),
             TakingStep::Begun(count) => self.bar = Some(Bar::new(count, "taking leases")),
             TakingStep::Taken => self.bar.iter().for_each(Bar::one_done),
-            TakingStep::Waiting { claim, waiting, now, so_far } => {
-                let (news, left) = (news(claim, waiting), time_left(claim, waiting, now));
+            TakingStep::Waiting { name, waiting, left, so_far } => {
+                let (news, left) = (news(name, waiting), left.map_or_else(String::new, time_left));
                 let line = self.line.get_or_insert_default();
                 line.say(self.printer, &news, &format!("{left}, {}s so far", so_far.as_secs()));
             }
@@ -68,8 +72,7 @@ impl TakingProgress for Taking<'_> {
                 }
             }
             TakingStep::Undone(all) => self.undone(all),
-            TakingStep::UndoInterrupted(claims) => {
-                let names: Vec<_> = claims.iter().map(|claim| claim.at.name.as_str()).collect();
+            TakingStep::UndoInterrupted(names) => {
                 let names = names.join(" ");
                 self.printer.warn(&format!(
                     "interrupted while releasing what was taken: it may still be held ('kubectl lease maint status \
@@ -80,27 +83,18 @@ impl TakingProgress for Taking<'_> {
     }
 }
 
-/// What a claim waits for.
-fn news(claim: &Claim, Waiting { obstacle, lease, lost }: &Waiting) -> String {
-    let name = &claim.at.name;
-    let lease = lease.as_ref().map(|lease| &*lease.value);
-    match (lost, obstacle) {
+/// What is waited for.
+fn news(name: &str, waiting: &Waiting) -> String {
+    match (waiting.connection_lost(), waiting.obstacle()) {
         (Some(why), _) => format!("waiting for {name}; connection lost, retrying: {why}"),
-        (None, Some(obstacle)) => format!("waiting for {name}, {}", waited_for(obstacle, lease)),
+        (None, Some(obstacle)) => format!("waiting for {name}, {}", waited_for(obstacle, waiting.lease())),
         (None, None) => format!("waiting for {name}"),
     }
 }
 
-/// How long what it waits for is still held, where that is known.
-fn time_left(claim: &Claim, waiting: &Waiting, now: ServerTime) -> String {
-    match &waiting.obstacle {
-        Some(ClaimObstacle::Standing(MaintenanceStanding::Held { until, .. }))
-            if claim.terms.rule != TakingRule::Observed =>
-        {
-            format!(", {} left", left(*until, now))
-        }
-        _ => String::new(),
-    }
+/// How long what it waits for is still held.
+fn time_left(left: Duration) -> String {
+    format!(", {} left", age(SignedDuration::try_from(left).unwrap_or(SignedDuration::MAX)))
 }
 
 /// Says what became of leases under which something ran, where it is not simply that they were released.

@@ -169,7 +169,7 @@ fn a_leader_that_has_stepped_down_and_exited_gets_no_priority() {
     let clear = ["candidates", "clear-priority", "b", "-n", &namespace, "--yes"];
     for (args, signal) in [(&args[..], "-INT"), (&args, "-TERM"), (&clear, "-INT")] {
         let mut waiting = plugin.start(args);
-        waiting.until_stderr("it waits", SOON, |text| text.contains("when that is over"));
+        waiting.until_stderr("it waits", SOON, |text| text.contains("after the handover"));
         let interrupted = Instant::now();
         waiting.signal(signal);
         assert_eq!(waiting.wait(), 130, "{}", waiting.stderr());

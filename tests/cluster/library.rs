@@ -118,7 +118,9 @@ fn a_reboot_controller_holds_its_nodes_while_it_works_and_no_longer() {
     let [a, b] = nodes();
     plugin().run(&["maint", "acquire", &b, "--holder", "jane"]).expect(0);
     let mut works = start(&controller, &[&a, &b]);
-    works.until("it waits for the one that is held", SOON, |text| text.contains(&format!("waiting for {b}")));
+    works.until("it waits for the one that is held", SOON, |text| {
+        text.contains(&format!("'{b}' is held by 'jane'"))
+    });
     assert!(holder(&a).starts_with("reboot-controller#"), "{}", holder(&a));
     plugin().run(&["maint", "release", &b, "--holder", "jane"]).expect(0);
     works.until("it works", SOON, |text| text.contains(&format!("rebooting {a}")));
@@ -139,9 +141,38 @@ fn work_ends_and_it_is_said_why_when_its_lease_is_lost() {
     works.until("it works", SOON, |text| text.contains(&format!("rebooting {a}")));
     plugin().run(&["maint", "release", &b, "--force", "--confirm"]).expect(0);
     assert_eq!(works.wait(), 1);
-    assert!(works.stderr().contains("Taken"), "{}", works.stderr());
+    let why = format!("'{b}' was released by another client");
+    assert!(works.stderr().contains(&why), "{}", works.stderr());
     assert!(!works.stdout().contains(&format!("rebooting {b}")), "{}", works.stdout());
     assert_eq!([holder(&a), holder(&b)], ["", ""]);
+}
+
+#[test]
+fn a_controller_that_is_stopped_releases_what_it_holds() {
+    let controller = example("reboot-controller");
+    let [a, b] = nodes();
+    let mut works = start(&controller, &[&a, &b]);
+    works.until("it works", SOON, |text| text.contains(&format!("rebooting {a}")));
+    send("TERM", works.id());
+    assert_eq!(works.wait(), 1);
+    assert!(works.stderr().contains("error: interrupted"), "{}", works.stderr());
+    assert!(!works.stdout().contains(&format!("rebooting {b}")), "{}", works.stdout());
+    assert_eq!([holder(&a), holder(&b)], ["", ""]);
+    // So does one that still waits.
+    plugin().run(&["maint", "acquire", &b, "--holder", "jane"]).expect(0);
+    let mut waits = start(&controller, &[&a, &b]);
+    waits.until("it waits", SOON, |text| text.contains(&format!("'{b}' is held by 'jane'")));
+    assert!(holder(&a).starts_with("reboot-controller#"), "{}", holder(&a));
+    send("TERM", waits.id());
+    assert_eq!(waits.wait(), 1);
+    assert_eq!([holder(&a), holder(&b)], ["", "jane"]);
+
+    let name = format!("library-{}", random());
+    let mut leads = start(&example("leader"), &["default", &name, "one"]);
+    leads.until("it leads", SOON, |text| text.contains("leads: 1\n"));
+    send("TERM", leads.id());
+    assert_eq!(leads.wait(), 1);
+    assert_eq!(look("default", &name)["spec"]["holderIdentity"], json!(""));
 }
 
 #[test]

@@ -269,6 +269,21 @@ fn the_published_package_has_what_it_is_built_from() {
     }
 }
 
+/// A licence that is a link outside of the folder of a package is packaged as what it leads to.
+#[test]
+fn the_published_library_has_its_licence_and_its_page() {
+    let mut list = Command::new(env!("CARGO"));
+    list.current_dir(ROOT).args(["package", "--list", "--allow-dirty", "--locked", "--offline"]);
+    let listed = text(&succeed(list.args(["--package", "kube-leases"])).stdout);
+    for file in ["LICENSE", "README.md", "src/lib.rs", "examples/leader.rs", "examples/reboot-controller.rs"]
+    {
+        assert!(listed.lines().any(|line| line == file), "{file} is not in {listed}");
+    }
+    let [own, root] =
+        ["kube-leases/LICENSE", "LICENSE"].map(|file| fs::read(format!("{ROOT}/{file}")).unwrap());
+    assert!(own == root, "another licence than the plugin's");
+}
+
 #[test]
 fn an_archive_has_neither_the_time_of_a_repository_around_it_nor_files_that_lie_about() {
     let folder = Folder::new("around");

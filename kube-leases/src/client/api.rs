@@ -6,7 +6,7 @@ use kube::core::{
     request,
 };
 
-use super::{Cluster, List, Readable, lock};
+use super::{Cluster, List, Readable, Remark, lock};
 use crate::error::{Error, Permission, Result};
 
 /// A kind of object, as its URL names it.
@@ -126,8 +126,10 @@ pub struct Query {
     pub limit: Option<u32>,
     /// Only the metadata of each, which is all that some need of large objects.
     pub metadata_only: bool,
-    /// On 403: an empty list and this warning, if there is one.
-    pub optional: Option<&'static str>,
+    /// On 403: an empty list.
+    pub optional: bool,
+    /// What is remarked then.
+    pub remark: Option<Remark>,
     /// In pages of this many, so that a large list never is in memory as a whole.
     pub page: Option<u32>,
     /// Without the text of each object: what is shown of them is derived.
@@ -147,7 +149,8 @@ impl Query {
             fields: None,
             limit: None,
             metadata_only: false,
-            optional: None,
+            optional: false,
+            remark: None,
             page: None,
             bare: false,
         }
@@ -177,10 +180,16 @@ impl Query {
         Self { metadata_only: true, ..self }
     }
 
-    /// Where reading is not allowed, an empty list and this warning.
+    /// Where reading is not allowed, an empty list.
     #[must_use]
-    pub fn optional(self, said: &'static str) -> Self {
-        Self { optional: Some(said), ..self }
+    pub fn optional(self) -> Self {
+        Self { optional: true, ..self }
+    }
+
+    /// Where reading is not allowed, an empty list and this remark.
+    #[must_use]
+    pub fn or_remark(self, remark: Remark) -> Self {
+        Self { optional: true, remark: Some(remark), ..self }
     }
 
     /// In pages.
@@ -244,8 +253,10 @@ impl Cluster {
             // The list went on for so long that its beginning was forgotten: once more.
             Err(Error::Api { code: 410, .. }) if query.page.is_some() => self.pages(query, &keep).await,
             Err(error @ Error::Forbidden { .. }) => {
-                let said = query.optional.ok_or(error)?;
-                self.remark(said);
+                if !query.optional {
+                    return Err(error);
+                }
+                query.remark.iter().cloned().for_each(|remark| self.remark(remark));
                 Ok(List::default())
             }
             list => list,

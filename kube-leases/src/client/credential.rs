@@ -28,7 +28,7 @@ use serde_json::json;
 use tokio::sync::Mutex;
 
 use crate::{
-    error::{Error, Result},
+    error::{CredentialOrigin, Error, Result},
     program::Program,
 };
 
@@ -269,7 +269,7 @@ impl Origin {
         let header = token.as_deref().map(read_token).transpose()?;
         let bad = |path: &Path, error: &io::Error| Error::Credential {
             message: format!("cannot read {}: {error}", path.display()),
-            install_hint: None,
+            origin: CredentialOrigin::File,
         };
         let text = |path: &Path| fs::read(path).map_err(|error| bad(path, &error));
         let certificate = match certificate {
@@ -286,7 +286,7 @@ impl Origin {
 fn read_token(path: &Path) -> Result<HeaderValue> {
     let bad = |why: &str| Error::Credential {
         message: format!("cannot use the token file {}: {why}", path.display()),
-        install_hint: None,
+        origin: CredentialOrigin::File,
     };
     let text = fs::read_to_string(path).map_err(|error| bad(&error.to_string()))?;
     let text = text.trim();
@@ -323,9 +323,10 @@ fn credential(exec: &ExecConfig, status: ExecCredentialStatus) -> Result<Credent
 
 /// Runs the plugin on a thread of its own: it may ask the user something and take its time.
 async fn run(exec: ExecConfig, manner: Manner) -> Result<ExecCredentialStatus> {
-    tokio::task::spawn_blocking(move || run_blocking(&exec, &manner))
-        .await
-        .unwrap_or_else(|error| Err(Error::Credential { message: error.to_string(), install_hint: None }))
+    tokio::task::spawn_blocking(move || run_blocking(&exec, &manner)).await.unwrap_or_else(|error| {
+        let origin = CredentialOrigin::Plugin { install_hint: None };
+        Err(Error::Credential { message: error.to_string(), origin })
+    })
 }
 
 fn run_blocking(exec: &ExecConfig, manner: &Manner) -> Result<ExecCredentialStatus> {
@@ -432,7 +433,7 @@ fn failure(exec: &ExecConfig, why: &str) -> Error {
     let program = exec.command.as_deref().unwrap_or("<none>");
     Error::Credential {
         message: format!("the credential plugin '{program}' failed: {why}"),
-        install_hint: exec.install_hint.clone(),
+        origin: CredentialOrigin::Plugin { install_hint: exec.install_hint.clone() },
     }
 }
 

@@ -6,7 +6,7 @@ use k8s_openapi::{api::coordination::v1::LeaseSpec, apimachinery::pkg::apis::met
 use serde_json::{Value, json};
 
 use super::{
-    Cluster, LEASES, Object, Query, lock,
+    Cluster, LEASES, Object, Query, Remark, lock,
     single::{Address, Writing},
 };
 use crate::{
@@ -16,10 +16,6 @@ use crate::{
         maintenance::{ADOPTED, MEDIK8S_NAMESPACE, REASON, Record, SUPERSEDED, medik8s_holder, medik8s_name},
     },
 };
-
-/// For users without permission to read medik8s' leases.
-pub const MEDIK8S_UNSEEN: &str =
-    "no permission to read the leases in medik8s-leases: cannot tell whether medik8s holds a node";
 
 /// What a lease says from now on beside its spec.
 #[derive(Clone, Copy, Debug, Default)]
@@ -143,7 +139,7 @@ impl Cluster {
         };
         match lease {
             Err(Error::Forbidden { .. }) if !read().contains(node) => {
-                self.remark(MEDIK8S_UNSEEN);
+                self.remark(Remark::Medik8sUnseen);
                 Ok(None)
             }
             lease => {

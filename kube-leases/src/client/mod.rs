@@ -16,6 +16,7 @@ pub mod partitions;
 mod peers;
 pub mod pods;
 mod refusal;
+mod remark;
 pub mod served;
 pub mod single;
 pub mod surroundings;
@@ -48,10 +49,11 @@ pub use self::{
     },
     object::{List, Object, Readable},
     refusal::Refusal,
+    remark::Remark,
 };
 use crate::{
     clock::BootInstant,
-    error::{Error, ObjectKind, Permission, Result, causes},
+    error::{BadCertificate, Error, ObjectKind, Permission, Result, causes},
     program::Program,
     rules::time::{ClockSkew, ServerTime},
 };
@@ -86,7 +88,7 @@ pub struct Cluster {
     clock: LocalClock,
     skew: Mutex<ClockSkew>,
     skew_reported: AtomicBool,
-    warnings: Mutex<BTreeSet<String>>,
+    remarks: Mutex<BTreeSet<Remark>>,
     /// What could be listed once: the resource, and the namespace (or none, for all).
     listed: Mutex<BTreeSet<(String, Option<String>)>>,
     /// The nodes whose lease of medik8s' could be read once.
@@ -123,7 +125,7 @@ impl Retry<'_> {
         let wait = match &error {
             Error::Api { code: 429 | 503 | 504, retry_after, .. } => retry_after.unwrap_or(self.pause),
             // A certificate does not get better by asking again.
-            Error::Unreachable { cause, .. } if !cause.contains("certificate") => self.pause,
+            Error::Unreachable { certificate: None, .. } => self.pause,
             Error::Unauthenticated { .. } if !self.renewed => match &self.used {
                 Some((source, used)) if source.renew(used).await? => Duration::ZERO,
                 _ => return Err(error),
@@ -257,7 +259,7 @@ impl Cluster {
             clock: LocalClock::start(),
             skew: Mutex::default(),
             skew_reported: AtomicBool::new(false),
-            warnings: Mutex::default(),
+            remarks: Mutex::default(),
             listed: Mutex::default(),
             medik8s_read: Mutex::default(),
         }
@@ -299,16 +301,17 @@ impl Cluster {
         (!self.skew_reported.swap(true, Ordering::Relaxed)).then_some(offset)
     }
 
-    /// Notes something that belongs among the warnings.
-    pub fn remark(&self, text: &str) {
-        if !text.is_empty() {
-            lock(&self.warnings).insert(text.to_owned());
+    /// Notes what was noticed beside the matter, once, until it is taken.
+    pub(crate) fn remark(&self, remark: Remark) {
+        let mut remarks = lock(&self.remarks);
+        if remarks.len() < remark::MOST {
+            remarks.insert(remark);
         }
     }
 
-    /// The warnings that the server sent and that were not taken yet.
-    pub fn take_warnings(&self) -> BTreeSet<String> {
-        std::mem::take(&mut lock(&self.warnings))
+    /// What was noticed beside the matter, as far as it was not taken yet.
+    pub fn take_remarks(&self) -> BTreeSet<Remark> {
+        std::mem::take(&mut lock(&self.remarks))
     }
 
     /// Sends a request and reads the whole answer, within the time-out.
@@ -406,7 +409,7 @@ impl Cluster {
             // 299 - "text": only the text is for people.
             let text =
                 warning.split_once('"').and_then(|(_, text)| text.strip_suffix('"')).unwrap_or(&warning);
-            lock(&self.warnings).insert(text.replace("\\\"", "\""));
+            self.remark(Remark::Warning { message: text.replace("\\\"", "\"") });
         }
     }
 
@@ -454,8 +457,20 @@ impl Cluster {
         if cause.contains("close_notify") {
             cause = "the server closed the connection".into();
         }
-        Error::Unreachable { server: self.server.clone(), cause }
+        let certificate = bad_certificate(error, &cause);
+        Error::Unreachable { server: self.server.clone(), cause, certificate }
     }
+}
+
+/// What is wrong with the certificate of a server, if that is the cause. Of another TLS than this library's there is
+/// only the text.
+fn bad_certificate(error: &(dyn std::error::Error + 'static), cause: &str) -> Option<BadCertificate> {
+    #[cfg(feature = "tls")]
+    if let Some(error) = tls::error_in(error) {
+        return tls::bad_certificate(error);
+    }
+    let _ = error;
+    cause.contains("certificate").then_some(BadCertificate::Invalid)
 }
 
 /// A client whose connections are made with this certificate, or the kubeconfig's own.
@@ -503,6 +518,19 @@ pub fn without_userinfo(address: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn remarks_that_are_not_taken_do_not_pile_up() {
+        let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+        let cluster = Cluster::from_client(kube::Client::try_from(config).unwrap());
+        for n in 0..1000 {
+            cluster.remark(Remark::Warning { message: n.to_string() });
+        }
+        assert_eq!(cluster.take_remarks().len(), remark::MOST);
+        cluster.remark(Remark::Medik8sUnseen);
+        cluster.remark(Remark::Medik8sUnseen);
+        assert_eq!(cluster.take_remarks(), BTreeSet::from([Remark::Medik8sUnseen]));
+    }
 
     #[test]
     fn a_password_in_an_address_is_not_shown() {

@@ -89,7 +89,7 @@ impl Cluster {
     /// By the images of their static pods, by node; none of those that emulate another version.
     async fn versions_of_pods(&self) -> BTreeMap<String, Minor> {
         let label = format!("component={COMPONENT}");
-        let query = Query::new(PODS).namespace(identity::NAMESPACE).select(Some(&label), None).optional("");
+        let query = Query::new(PODS).namespace(identity::NAMESPACE).select(Some(&label), None).optional();
         let pods = self.list::<PeerPod>(&query).await.map(|list| list.items).unwrap_or_default();
         pods.iter().filter_map(|pod| Some((pod.value.spec.node_name.clone(), pod.value.version()?))).collect()
     }

@@ -46,7 +46,7 @@ impl Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Permission;
+    use crate::error::{CredentialOrigin, Permission};
 
     fn forbidden(message: &str) -> Error {
         let needs = Permission { verbs: "patch", resource: "leases".into(), namespace: None };
@@ -62,7 +62,10 @@ mod tests {
         assert!(!refusal.may_pass_at(&error, at(10)) && !refusal.may_pass_at(&error, at(14)));
         assert!(refusal.may_pass_at(&error, at(20)), "another, after a success");
         assert!(!refusal.may_pass_at(&Error::Interrupted, at(20)));
-        let plugin = Error::Credential { message: "it ended with 1".into(), install_hint: None };
+        let plugin = Error::Credential {
+            message: "it ended with 1".into(),
+            origin: CredentialOrigin::Plugin { install_hint: None },
+        };
         assert!([40, 45].iter().all(|seconds| refusal.may_pass_at(&plugin, at(*seconds))));
         assert!(!refusal.may_pass_at(&plugin, at(50)));
     }

@@ -5,7 +5,10 @@
 //!   the private one, and does not read that version. A kube-apiserver does; so whether they belong together
 //!   is looked at here, where it can be.
 
-use std::sync::{Arc, Once};
+use std::{
+    error, io,
+    sync::{Arc, Once},
+};
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use kube::config::AuthInfo;
@@ -18,7 +21,7 @@ use p521::{
     pkcs8::DecodePrivateKey as _,
 };
 use rustls::{
-    SignatureAlgorithm, SignatureScheme,
+    CertificateError, OtherError, SignatureAlgorithm, SignatureScheme,
     crypto::{CryptoProvider, KeyProvider, WebPkiSupportedAlgorithms, ring},
     pki_types::{
         AlgorithmIdentifier, CertificateDer, InvalidSignature, PrivateKeyDer, SignatureVerificationAlgorithm,
@@ -29,13 +32,45 @@ use rustls::{
 };
 use secrecy::ExposeSecret as _;
 
-use crate::error::{Error, Result};
+use crate::error::{BadCertificate, Error, Result};
 
 /// Makes all connections of this process take what is said above.
 pub(super) fn prepare() {
     static ONCE: Once = Once::new();
     // A program that uses this library may have installed another provider before.
     ONCE.call_once(|| drop(provider().install_default()));
+}
+
+/// The error of TLS among the causes of another.
+pub(super) fn error_in<'a>(error: &'a (dyn error::Error + 'static)) -> Option<&'a rustls::Error> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
+        }
+        // The source of an `io::Error` is that of what it wraps.
+        next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            Some(wrapped) => Some(wrapped),
+            None => error.source(),
+        };
+    }
+    None
+}
+
+/// What is wrong with the certificate of a server, if that is the error.
+pub(super) fn bad_certificate(error: &rustls::Error) -> Option<BadCertificate> {
+    match error {
+        // webpki's own error, whose type is not ours to name.
+        rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(other)))
+            if other.to_string().contains("CaUsedAsEndEntity") =>
+        {
+            Some(BadCertificate::Authority)
+        }
+        rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => {
+            Some(BadCertificate::Invalid)
+        }
+        _ => None,
+    }
 }
 
 fn provider() -> CryptoProvider {
@@ -203,6 +238,35 @@ mod tests {
         assert!(EcdsaP521.verify_signature(&public(&other), b"message", &signature).is_err());
         assert!(EcdsaP521.verify_signature(b"", b"message", &signature).is_err());
         assert!(one.choose_scheme(&[SignatureScheme::ED25519]).is_none());
+    }
+
+    /// As hyper and tokio-rustls wrap it.
+    #[derive(Debug, thiserror::Error)]
+    #[error("connecting")]
+    struct Wrapped(#[source] io::Error);
+
+    #[test]
+    fn what_is_wrong_with_a_certificate_is_found_below_what_wraps_it() {
+        let other = |text: &str| OtherError(Arc::new(io::Error::other(text.to_owned())));
+        let invalid = rustls::Error::InvalidCertificate;
+        for (error, found) in [
+            (invalid(CertificateError::UnknownIssuer), Some(BadCertificate::Invalid)),
+            (invalid(CertificateError::Expired), Some(BadCertificate::Invalid)),
+            (
+                invalid(CertificateError::Other(other("PathLenConstraintViolated"))),
+                Some(BadCertificate::Invalid),
+            ),
+            (invalid(CertificateError::Other(other("CaUsedAsEndEntity"))), Some(BadCertificate::Authority)),
+            (rustls::Error::NoCertificatesPresented, Some(BadCertificate::Invalid)),
+            (rustls::Error::HandshakeNotComplete, None),
+            (rustls::Error::General("a certificate".into()), None),
+        ] {
+            let twice = io::Error::other(io::Error::new(io::ErrorKind::InvalidData, error));
+            let wrapped = Wrapped(twice);
+            let inner = io::Error::other(wrapped);
+            assert_eq!(error_in(&inner).and_then(bad_certificate), found, "{inner:?}");
+        }
+        assert!(error_in(&Wrapped(io::Error::other("certificate"))).is_none());
     }
 
     #[test]

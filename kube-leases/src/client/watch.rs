@@ -27,7 +27,7 @@ use tokio::{
 };
 
 use super::{
-    Cluster, Query, Readable, Refusal, Resource, lock,
+    Cluster, Query, Readable, Refusal, Remark, Resource, lock,
     object::{ApiStatus, Object},
     single::Address,
 };
@@ -204,7 +204,7 @@ async fn follow<S: Copy, T: Readable>(
     let mut refusal = Refusal::default();
     let mut opened = false;
     // A 403 is not an empty list: it may pass.
-    let needed = Query { optional: None, ..query.clone() };
+    let needed = Query { optional: false, ..query.clone() };
     loop {
         // The list is at least as new as the question, however long the answer takes.
         let asked = cluster.server_time();
@@ -248,11 +248,15 @@ async fn follow<S: Copy, T: Readable>(
         );
         let passing = refused && !first && may_pass && refusal.may_pass(&failure);
         if first || refused && !passing {
-            if let (Error::Forbidden { message, needs: Permission { verbs: "list", .. } }, Some(said)) =
-                (&failure, query.optional)
+            if let Error::Forbidden { message, needs: Permission { verbs: "list", .. } } = &failure
+                && query.optional
             {
                 // Told to do without what may not be read; that it could be before is said in any case.
-                cluster.remark(if first || !said.is_empty() { said } else { message });
+                let refused = || Remark::Refused { message: message.clone() };
+                let remark = query.remark.clone().or_else(|| (!first).then(refused));
+                if let Some(remark) = remark {
+                    cluster.remark(remark);
+                }
                 contact.forget();
                 let _ = events.send((source, WatchEvent::Snapshot(Vec::new()))).await;
                 return ended;

@@ -11,7 +11,7 @@ use super::{
     wait::Waiting,
 };
 use crate::{
-    client::{Cluster, Object, single::Writing},
+    client::{Cluster, Object, Remark, single::Writing},
     error::{Error, Result},
     rules::{
         holder::Who,
@@ -58,14 +58,10 @@ impl Wait {
 /// A lease that cannot be taken now, and why.
 #[derive(Clone, Debug)]
 pub struct Blocked {
-    /// The name of the lease, which is that of the node.
-    pub name: String,
-    /// What is in the way.
-    pub obstacle: ClaimObstacle,
-    /// The lease, if there is one.
-    pub lease: Option<Object<Lease>>,
-    /// When that was judged.
-    pub at: ServerTime,
+    name: String,
+    obstacle: ClaimObstacle,
+    lease: Option<Object<Lease>>,
+    at: ServerTime,
 }
 
 impl Blocked {
@@ -78,14 +74,57 @@ impl Blocked {
         Box::new(Self { name: name.to_owned(), obstacle, lease, at: cluster.server_time() })
     }
 
+    /// The name of the lease, which is that of the node.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The holder that is in the way, if that is it.
+    pub fn holder(&self) -> Option<&str> {
+        holder_in_the_way(&self.obstacle, self.lease.as_ref())
+    }
+
+    /// The reason that the holder gives.
+    pub fn reason(&self) -> Option<&str> {
+        self.lease.as_ref().and_then(|lease| lease.value.reason())
+    }
+
+    /// What is in the way.
+    #[cfg(feature = "internals")]
+    pub fn obstacle(&self) -> &ClaimObstacle {
+        &self.obstacle
+    }
+
     /// The lease, if there is one.
+    #[cfg(feature = "internals")]
     pub fn lease(&self) -> Option<&Lease> {
         self.lease.as_ref().map(|lease| &*lease.value)
+    }
+
+    /// When that was judged.
+    #[cfg(feature = "internals")]
+    pub fn at(&self) -> ServerTime {
+        self.at
+    }
+}
+
+/// The holder that an obstacle is, where it is one.
+pub(super) fn holder_in_the_way<'a>(
+    obstacle: &'a ClaimObstacle,
+    lease: Option<&'a Object<Lease>>,
+) -> Option<&'a str> {
+    match obstacle {
+        ClaimObstacle::Medik8s { holder } => Some(holder),
+        ClaimObstacle::Terminating { .. } | ClaimObstacle::Standing(MaintenanceStanding::Free) => None,
+        ClaimObstacle::Standing(_) | ClaimObstacle::OtherReason { .. } => {
+            lease.map(|lease| lease.value.holder())
+        }
     }
 }
 
 /// Why leases were not taken.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum NotTaken {
     /// One of them cannot be taken now.
     Blocked(Box<Blocked>),
@@ -152,18 +191,22 @@ impl fmt::Display for NotTaken {
 
 impl fmt::Display for Blocked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = &self.name;
-        match &self.obstacle {
-            ClaimObstacle::Standing(MaintenanceStanding::Free) => write!(f, "'{name}' is not held"),
-            ClaimObstacle::Standing(MaintenanceStanding::Malformed { holder, lacks }) => {
-                write!(f, "'{name}' has the holder '{holder}' and no {lacks} to judge it by")
-            }
-            ClaimObstacle::Standing(_) | ClaimObstacle::OtherReason { .. } => {
-                write!(f, "'{name}' is held by '{}'", self.lease().map(Lease::holder).unwrap_or_default())
-            }
-            ClaimObstacle::Terminating { .. } => write!(f, "the lease '{name}' is being deleted"),
-            ClaimObstacle::Medik8s { holder } => write!(f, "'{name}' is held by medik8s ('{holder}')"),
+        write!(f, "'{}' {}", self.name, in_words(&self.obstacle, self.lease.as_ref()))
+    }
+}
+
+/// What is in the way of a lease, after its name.
+pub(super) fn in_words(obstacle: &ClaimObstacle, lease: Option<&Object<Lease>>) -> String {
+    match obstacle {
+        ClaimObstacle::Standing(MaintenanceStanding::Free) => "is not held".to_owned(),
+        ClaimObstacle::Standing(MaintenanceStanding::Malformed { holder, lacks }) => {
+            format!("has the holder '{holder}' and no {lacks} to judge it by")
         }
+        ClaimObstacle::Standing(_) | ClaimObstacle::OtherReason { .. } => {
+            format!("is held by '{}'", holder_in_the_way(obstacle, lease).unwrap_or_default())
+        }
+        ClaimObstacle::Terminating { .. } => "has a lease that is being deleted".to_owned(),
+        ClaimObstacle::Medik8s { holder } => format!("is held by medik8s ('{holder}')"),
     }
 }
 
@@ -181,19 +224,22 @@ impl NotTaken {
 
 /// What happens on the way to taking leases, and to giving them up.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum TakingStep<'a> {
+    /// Something was noticed beside the matter, such as what may not be read.
+    Remark(&'a Remark),
     /// So many leases are being taken.
     Begun(usize),
     /// One more was taken.
     Taken,
     /// One is waited for: told at every change, and once a second.
     Waiting {
-        /// Which.
-        claim: &'a Claim,
+        /// Its name.
+        name: &'a str,
         /// What is in the way.
         waiting: &'a Waiting,
-        /// The server's time.
-        now: ServerTime,
+        /// How long that is held at most if nobody renews it, where the lease says so.
+        left: Option<Duration>,
         /// How long it has been waited for.
         so_far: Duration,
     },
@@ -209,7 +255,7 @@ pub enum TakingStep<'a> {
     /// No more are taken.
     Over,
     /// What was taken is being given up, and this was interrupted: these may still be held.
-    UndoInterrupted(&'a [Claim]),
+    UndoInterrupted(&'a [&'a str]),
     /// What was taken was given up.
     Undone(&'a [Undone<'a>]),
     /// One was given up on the way.
@@ -219,15 +265,33 @@ pub enum TakingStep<'a> {
 /// What became of a lease that was given up.
 #[derive(Debug)]
 pub struct Undone<'a> {
-    /// What it was taken, or tried to be taken, for.
-    pub claim: &'a Claim,
+    claim: &'a Claim,
     /// Whether it is released; or why that is not known.
     pub released: Result<Released>,
 }
 
-impl Undone<'_> {
+impl<'a> Undone<'a> {
+    pub(super) fn new(claim: &'a Claim, released: Result<Released>) -> Self {
+        Self { claim, released }
+    }
+
+    /// The name of the lease.
+    pub fn name(&self) -> &'a str {
+        self.claim.name()
+    }
+
+    /// The identity of the holder that the lease may have been left to.
+    pub fn holder(&self) -> String {
+        self.left_to().identity()
+    }
+
     /// The holder that the lease may have been left to.
-    pub fn holder(&self) -> &Who {
+    #[cfg(feature = "internals")]
+    pub fn who(&self) -> &Who {
+        self.left_to()
+    }
+
+    fn left_to(&self) -> &Who {
         self.claim.terms.adopts.as_ref().unwrap_or(&self.claim.terms.who)
     }
 }
@@ -268,9 +332,8 @@ pub fn claims(
             _ => terms.clone(),
         };
         let mut claim = Claim::on_node(target.node, terms, seconds);
-        claim.writing = writing.clone();
         claim.waits = waits;
-        (claim, target.lease)
+        (claim.written(writing.clone()), target.lease)
     };
     Ok(targets.into_iter().map(claim).collect())
 }

@@ -38,19 +38,19 @@ pub(super) const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug)]
 pub struct Claim {
     /// Where it is.
-    pub at: Address,
+    pub(crate) at: Address,
     /// The holder, and what is accepted.
-    pub terms: Terms,
+    pub(crate) terms: Terms,
     /// The duration to write.
-    pub seconds: i32,
+    pub(crate) seconds: i32,
     /// The node whose maintenance lease it is, as it was last seen.
-    pub node: Option<Metadata>,
+    pub(crate) node: Option<Metadata>,
     /// Create the namespace where it is missing.
-    pub create_namespace: bool,
+    pub(crate) create_namespace: bool,
     /// Something beside the lease is known to be in the way: it is waited for at once.
-    pub waits: bool,
+    pub(crate) waits: bool,
     /// How it is written.
-    pub writing: Writing,
+    pub(crate) writing: Writing,
     /// What may be adopted counts as taken, and is left as it is.
     leaves_adopted: bool,
     pub(super) log: Log,
@@ -117,6 +117,22 @@ impl Claim {
     pub fn on_node(node: Metadata, terms: Terms, seconds: i32) -> Self {
         let at = Address::new(maintenance::NAMESPACE, &node.name);
         Self { node: Some(node), create_namespace: true, ..Self::new(at, terms, seconds) }
+    }
+
+    /// Written so.
+    #[must_use]
+    pub fn written(self, writing: Writing) -> Self {
+        Self { writing, ..self }
+    }
+
+    /// The name of the lease.
+    pub fn name(&self) -> &str {
+        &self.at.name
+    }
+
+    /// The holder that it is wanted for.
+    pub fn who(&self) -> &Who {
+        &self.terms.who
     }
 
     /// The same claim for a process that gathers several leases: under a name of its own, and for so many

@@ -30,8 +30,11 @@ use crate::{
 /// How long others wait if this process dies on the way; it is renewed meanwhile.
 const DURATION: Duration = Duration::from_secs(60);
 
+/// The reason and the message of the Event to leave about a node, as it was read for the write.
+pub type EventWords<'a> = &'a (dyn Fn(&NodeView) -> (&'static str, String) + Sync);
+
 /// What is to be done to a node.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct FenceRequest<'a> {
     /// As it was shown.
     pub shown: &'a NodeView,
@@ -41,6 +44,8 @@ pub struct FenceRequest<'a> {
     pub writing: Writing,
     /// The user to record in the Event.
     pub who: String,
+    /// The words of the Event.
+    pub event: EventWords<'a>,
     /// Whether the end of its pods is waited for, and how long at most.
     pub wait: Wait,
 }
@@ -74,9 +79,8 @@ impl From<Error> for NotFenced {
 pub trait FenceProgress: Send {
     /// The maintenance lease is being taken.
     fn taking(&mut self, step: TakingStep<'_>);
-    /// The taint was written to the node as it was read here. Returns the Event to leave about that: a word,
-    /// and a message.
-    fn written(&mut self, node: &NodeView) -> (&'static str, String);
+    /// The taint was written.
+    fn written(&mut self);
     /// The Event could not be left.
     fn not_recorded(&mut self, why: Error);
     /// So many pods are to be deleted, and not waited for.
@@ -185,12 +189,13 @@ async fn act(
     progress: &mut dyn FenceProgress,
 ) -> Result<(), NotFenced> {
     let seen = set_or_take_off(cluster, request).await?;
-    let (reason, message) = progress.written(&seen);
+    progress.written();
     if request.writing.dry_run {
         return Ok(());
     }
     let at = Address::new("", &seen.node.metadata.name);
     let uid = &seen.node.metadata.uid;
+    let (reason, message) = (request.event)(&seen);
     let event = NewEvent { resource: NODES, at: &at, uid, reason, message, who: request.who.clone() };
     if let Err(error) = cluster.record(&event, &request.writing).await {
         progress.not_recorded(error);

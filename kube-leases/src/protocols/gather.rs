@@ -264,7 +264,7 @@ async fn gather(
         for claim in own.iter().take(taken.len() + 1).skip(n) {
             let withdrawn = persistently(deadline, || claim.withdraw(cluster));
             let released = take_by(&claim.at.name, deadline, withdrawn).await?;
-            progress.step(TakingStep::GivenUp(&Undone { claim, released: Ok(released) }));
+            progress.step(TakingStep::GivenUp(&Undone::new(claim, Ok(released))));
         }
         taken.truncate(n);
     }

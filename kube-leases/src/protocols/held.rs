@@ -37,6 +37,7 @@ const RELEASE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// What a release did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum Released {
     /// It is free.
     Yes,
@@ -94,7 +95,7 @@ impl Held {
     }
 
     /// Notes how it was lost while something ran under it.
-    pub(super) fn is_lost(&self, how: &Lost) {
+    pub(super) fn note_lost(&self, how: &Lost) {
         self.lost.get_or_init(|| how.clone());
     }
 

@@ -31,6 +31,7 @@ const QUIET: Duration = Duration::from_secs(90);
 
 /// Why a lease is no longer ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum Lost {
     /// Another client has taken it, or released it.
     Taken {
@@ -110,13 +111,14 @@ async fn keep_all(
     if held.is_empty() {
         return std::future::pending().await;
     }
-    let renew_now: Vec<Notify> = held.iter().map(|_| Notify::new()).collect();
-    let keepers = held.iter().zip(&renew_now).map(|(held, renew_now)| {
-        Box::pin(keep_one(cluster, held, schedule, until_taken, renew_now, &renewed))
-    });
+    let due: Vec<Notify> = held.iter().map(|_| Notify::new()).collect();
+    let keepers = held
+        .iter()
+        .zip(&due)
+        .map(|(held, due)| Box::pin(keep_one(cluster, held, schedule, until_taken, due, &renewed)));
     tokio::select! {
         (lost, ..) = select_all(keepers) => lost,
-        lost = watch(cluster, held, &renew_now) => lost,
+        lost = watch(cluster, held, &due) => lost,
     }
 }
 
@@ -134,7 +136,7 @@ fn loss(held: &Held, now: Option<&Object<Lease>>) -> Option<Lost> {
 
 /// Watches the leases, so that one that is taken, deleted or shortened is known at once. Without permission to
 /// watch, a loss is noticed at the next renewal.
-async fn watch(cluster: &Cluster, held: &[Held], renew_now: &[Notify]) -> Lost {
+async fn watch(cluster: &Cluster, held: &[Held], due: &[Notify]) -> Lost {
     let Some(first) = held.first() else { return std::future::pending().await };
     let mut query = Query::new(LEASES).namespace(&first.at.namespace);
     if held.len() == 1 {
@@ -148,9 +150,9 @@ async fn watch(cluster: &Cluster, held: &[Held], renew_now: &[Notify]) -> Lost {
         let leases = match event {
             WatchEvent::Snapshot(leases) => {
                 // One that is missing was deleted while there was no watch: a renewal shows it.
-                for (held, renew_now) in held.iter().zip(renew_now) {
+                for (held, due) in held.iter().zip(due) {
                     if leases.iter().all(|lease| lease.value.metadata.name != held.at.name) {
-                        renew_now.notify_one();
+                        due.notify_one();
                     }
                 }
                 leases
@@ -159,8 +161,8 @@ async fn watch(cluster: &Cluster, held: &[Held], renew_now: &[Notify]) -> Lost {
             WatchEvent::Lost(_) | WatchEvent::Failed(_) => continue,
         };
         for lease in leases {
-            let ours = held.iter().zip(renew_now).find(|(held, _)| held.at.name == lease.value.metadata.name);
-            let Some((held, renew_now)) = ours else { continue };
+            let ours = held.iter().zip(due).find(|(held, _)| held.at.name == lease.value.metadata.name);
+            let Some((held, due)) = ours else { continue };
             let known = held.lease();
             // An event of before our own last write tells nothing.
             if !is_newer(&lease.value, &known.value) {
@@ -171,7 +173,7 @@ async fn watch(cluster: &Cluster, held: &[Held], renew_now: &[Notify]) -> Lost {
             }
             if lease.value.expires() < known.value.expires() {
                 // Others go by what is written there: set it right.
-                renew_now.notify_one();
+                due.notify_one();
             }
         }
     }
@@ -188,13 +190,13 @@ async fn keep_one(
     held: &Held,
     schedule: Schedule,
     until_taken: bool,
-    renew_now: &Notify,
+    due: &Notify,
     renewed: &(impl Fn() + Sync),
 ) -> Lost {
     loop {
         tokio::select! {
             () = sleep((held.sent() + schedule.renew).remaining()) => {}
-            () = renew_now.notified() => sleep(CONFLICT_BACKOFF).await,
+            () = due.notified() => sleep(CONFLICT_BACKOFF).await,
         }
         match renew(cluster, held, schedule, until_taken).await {
             Ok(()) => renewed(),

@@ -1,6 +1,7 @@
 //! Holding a lease over time: taking it, waiting for it, keeping it, and running a command under it.
 //!
-//! A library for controllers too: nothing here prints or exits. [`Claim`] takes a lease by the rules
+//! Nothing here prints, except that the processes that guard a command write to stderr if this one was killed.
+//! [`Claim`] takes a lease by the rules
 //! of [`crate::rules::maintenance`], [`Claim::wait`] waits for it, [`keep`] renews it until it is
 //! lost. What enforces the end of a command whose lease is lost is the watchdog, a process of its
 //! own: the one that renews may itself be stopped or killed.
@@ -115,7 +116,7 @@ mod tests {
             cluster,
             held,
             Schedule::new(Duration::ZERO),
-            &crate::Program::at(""),
+            &crate::program::Program::at(""),
             &[],
             interrupts,
             |_| (),

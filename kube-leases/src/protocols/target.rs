@@ -4,7 +4,7 @@ use futures::TryStreamExt as _;
 
 use super::concurrent::for_each_in_order;
 use crate::{
-    client::{Cluster, LEASES, NODES, Object, Query, leases::MEDIK8S_UNSEEN, single::Address},
+    client::{Cluster, LEASES, NODES, Object, Query, Remark, single::Address},
     error::{Error, ObjectKind, Result},
     rules::{
         lease::{Lease, Metadata},
@@ -183,5 +183,5 @@ pub fn leases() -> Query {
 
 /// medik8s' leases, as far as they may be read.
 pub fn medik8s_leases() -> Query {
-    Query::new(LEASES).namespace(MEDIK8S_NAMESPACE).optional(MEDIK8S_UNSEEN)
+    Query::new(LEASES).namespace(MEDIK8S_NAMESPACE).or_remark(Remark::Medik8sUnseen)
 }

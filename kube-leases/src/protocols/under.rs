@@ -48,7 +48,7 @@ pub async fn keep_while<T>(
     }
     let outcome = keep_unless_lost(cluster, held, schedule, work).await;
     if let Err(lost) = &outcome {
-        held.iter().filter(|held| held.at.name == lost.name()).for_each(|held| held.is_lost(lost));
+        held.iter().filter(|held| held.at.name == lost.name()).for_each(|held| held.note_lost(lost));
     }
     outcome
 }

@@ -42,20 +42,21 @@ pub async fn undo(
         return;
     }
     let deadline = Instant::now() + for_all(claims.len());
-    let withdraw = |claim| async move {
+    let withdraw = |(place, claim)| async move {
         let left = deadline.saturating_duration_since(Instant::now());
-        Undone { claim, released: within(left, Claim::withdraw(claim, cluster)).await }
+        (place, Undone::new(claim, within(left, Claim::withdraw(claim, cluster)).await))
     };
-    let undone = for_each(claims.iter(), withdraw).collect::<Vec<_>>();
+    let undone = for_each(claims.iter().enumerate(), withdraw).collect::<Vec<_>>();
     let mut undone = tokio::select! {
         undone = undone => undone,
         _ = interrupts.next() => {
-            progress.step(TakingStep::UndoInterrupted(claims));
+            let names: Vec<&str> = claims.iter().map(Claim::name).collect();
+            progress.step(TakingStep::UndoInterrupted(&names));
             return;
         }
     };
-    let place = |undone: &Undone<'_>| claims.iter().position(|claim| std::ptr::eq(claim, undone.claim));
-    undone.sort_by_key(place);
+    undone.sort_by_key(|(place, _)| *place);
+    let undone: Vec<Undone<'_>> = undone.into_iter().map(|(_, undone)| undone).collect();
     progress.step(TakingStep::Undone(&undone));
 }
 

@@ -1,6 +1,6 @@
 //! Waiting for one lease, and saying what for.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use tokio::{
     sync::mpsc,
@@ -8,7 +8,10 @@ use tokio::{
 };
 
 use super::{
-    acquire::{Blocked, NotTaken, TakenLease, TakingProgress, TakingStep, Undone, Wait, take_by},
+    acquire::{
+        Blocked, NotTaken, TakenLease, TakingProgress, TakingStep, Undone, Wait, holder_in_the_way, in_words,
+        take_by,
+    },
     claim::{Claim, PAUSE, Seen, Took, within},
     held::Held,
     undo::{UNDO, undo},
@@ -43,11 +46,51 @@ const QUIET: Duration = Duration::from_secs(90);
 #[derive(Clone, Debug)]
 pub struct Waiting {
     /// What is in the way, as far as that is known.
-    pub obstacle: Option<ClaimObstacle>,
+    pub(super) obstacle: Option<ClaimObstacle>,
     /// The lease, as it was last seen.
-    pub lease: Option<Object<Lease>>,
+    pub(super) lease: Option<Object<Lease>>,
     /// Why nothing is known right now.
-    pub lost: Option<String>,
+    pub(super) lost: Option<String>,
+}
+
+impl Waiting {
+    /// The holder that is in the way, if that is it and as far as that is known.
+    pub fn holder(&self) -> Option<&str> {
+        holder_in_the_way(self.obstacle.as_ref()?, self.lease.as_ref())
+    }
+
+    /// The reason that the holder gives.
+    pub fn reason(&self) -> Option<&str> {
+        self.lease.as_ref().and_then(|lease| lease.value.reason())
+    }
+
+    /// Why nothing is known right now: the connection is lost, and is tried again.
+    pub fn connection_lost(&self) -> Option<&str> {
+        self.lost.as_deref()
+    }
+
+    /// What is in the way, as far as that is known.
+    #[cfg(feature = "internals")]
+    pub fn obstacle(&self) -> Option<&ClaimObstacle> {
+        self.obstacle.as_ref()
+    }
+
+    /// The lease, as it was last seen.
+    #[cfg(feature = "internals")]
+    pub fn lease(&self) -> Option<&Lease> {
+        self.lease.as_ref().map(|lease| &*lease.value)
+    }
+}
+
+/// After the name of what is waited for.
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.lost, &self.obstacle) {
+            (Some(why), _) => write!(f, "cannot be seen, and is tried again: {why}"),
+            (None, Some(obstacle)) => f.write_str(&in_words(obstacle, self.lease.as_ref())),
+            (None, None) => f.write_str("is being taken"),
+        }
+    }
 }
 
 impl Claim {
@@ -181,8 +224,8 @@ pub(super) async fn wait_for(
             let blocked = Blocked::new(cluster, &claim.at.name, obstacle.clone(), waiting.lease.clone());
             let _ = refuse.try_send(NotTaken::Blocked(blocked));
         }
-        let (now, so_far) = (cluster.server_time(), began.elapsed());
-        progress.step(TakingStep::Waiting { claim, waiting, now, so_far });
+        let (left, so_far) = (time_left(cluster, claim, waiting), began.elapsed());
+        progress.step(TakingStep::Waiting { name: claim.name(), waiting, left, so_far });
     };
     let waiting = Box::pin(claim.wait(cluster, report));
     let waiting = async {
@@ -207,7 +250,7 @@ pub(super) async fn wait_for(
     };
     let blocked = match within(UNDO, last_look).await {
         Ok((released, lease)) => {
-            progress.step(TakingStep::GivenUp(&Undone { claim, released: Ok(released) }));
+            progress.step(TakingStep::GivenUp(&Undone::new(claim, Ok(released))));
             // What is in the way beside the lease is not seen in it.
             let beside = in_its_way.filter(|obstacle| matches!(obstacle, ClaimObstacle::Medik8s { .. }));
             let obstacle = claim.obstacle(cluster, lease.as_ref()).or(beside);
@@ -216,6 +259,18 @@ pub(super) async fn wait_for(
         Err(_) => None,
     };
     Err(NotTaken::NotFree { name: claim.at.name.clone(), waited, blocked })
+}
+
+/// How long what is waited for is held if nobody renews it. By the rule of leader election its times tell nothing.
+fn time_left(cluster: &Cluster, claim: &Claim, waiting: &Waiting) -> Option<Duration> {
+    match &waiting.obstacle {
+        Some(ClaimObstacle::Standing(MaintenanceStanding::Held { until, .. }))
+            if claim.terms.rule != TakingRule::Observed =>
+        {
+            Some(Duration::try_from(until.duration_since(cluster.server_time().0)).unwrap_or_default())
+        }
+        _ => None,
+    }
 }
 
 /// Takes one lease that is no node's, by the rule of leader election: whether it is expired can only be

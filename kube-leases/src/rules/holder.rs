@@ -10,6 +10,11 @@ pub fn is_reserved(holder: &str) -> bool {
     holder.starts_with(RESERVED_PREFIX)
 }
 
+/// Whether a holder identity is that of one process, which [`Who::unique`] gave it: it may have been killed.
+pub fn is_process(holder: &str) -> bool {
+    holder.contains('#')
+}
+
 /// Why a text cannot be the identity of a holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidHolder {
@@ -144,6 +149,21 @@ mod tests {
         assert!(!who.is("kubeadm:jane@laptop"), "what an administrator holds takes --admin");
         assert!(!who.is("kubeadm:john@laptop"));
         assert!(!who.is(""));
+    }
+
+    #[test]
+    fn the_holder_of_a_process_is_told_from_a_persons() {
+        let jane = Who::user("jane", None, "laptop", false);
+        for (who, of_a_process) in [
+            (jane.clone(), false),
+            (jane.administrator(), false),
+            (jane.unique("1f2e3d4c"), true),
+            (jane.unique("1f2e3d4c").administrator(), true),
+            (jane.administrator().unique("1f2e3d4c"), true),
+        ] {
+            assert_eq!(is_process(&who.identity()), of_a_process, "{who}");
+        }
+        assert!(!is_process(""));
     }
 
     #[test]

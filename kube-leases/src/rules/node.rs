@@ -31,7 +31,6 @@ const AHEAD: SignedDuration = SignedDuration::from_mins(10);
 /// A Node, as far as the rules look at it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct Node {
     /// Standard object metadata.
     pub metadata: Metadata,
@@ -44,7 +43,6 @@ pub struct Node {
 /// What it should be.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct NodeSpec {
     /// Keep pods off it that do not tolerate them.
     pub taints: Vec<Taint>,
@@ -53,7 +51,6 @@ pub struct NodeSpec {
 /// A taint, which keeps pods off a node or evicts them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct Taint {
     /// What a toleration names, such as [`OUT_OF_SERVICE`].
     pub key: String,
@@ -81,7 +78,6 @@ pub enum Declared {
 /// How it is.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct NodeStatus {
     /// Such as Ready, which is Unknown when the kubelet sends no heartbeats.
     pub conditions: Vec<Condition>,

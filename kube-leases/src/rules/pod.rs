@@ -21,7 +21,6 @@ type Present = Option<IgnoredAny>;
 /// A Pod, as far as the rules look at it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct Pod {
     /// Standard object metadata.
     pub metadata: PodMetadata,
@@ -34,7 +33,6 @@ pub struct Pod {
 /// Its metadata.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct PodMetadata {
     /// Unique among the pods of its namespace.
     pub name: String,
@@ -72,7 +70,6 @@ struct Annotations {
 /// What it should be.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct PodSpec {
     /// The node that it is bound to; empty while it is not scheduled.
     pub node_name: String,
@@ -93,7 +90,6 @@ pub struct PodSpec {
 /// A toleration of a taint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct Toleration {
     #[serde(skip_serializing_if = "String::is_empty")]
     key: String,
@@ -145,7 +141,6 @@ struct Mount {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[allow(clippy::struct_field_names)] // they are the API's
-#[allow(missing_docs)] // the fields are those of the API
 pub struct Volume {
     /// What the mounts of the containers, and an ephemeral volume's claim, name it by.
     pub name: String,
@@ -255,7 +250,6 @@ impl Volume {
 /// How it is.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct PodStatus {
     /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
     pub phase: String,
@@ -269,7 +263,6 @@ pub struct PodStatus {
 /// A condition of a pod or a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct Condition {
     /// Such as `Ready`, `DisruptionTarget` or `MemoryPressure`.
     pub r#type: String,

@@ -14,72 +14,158 @@ use super::{
 /// One of the reasons. Where it names a `controller`, that is `Kind/name`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "code", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-#[allow(missing_docs)] // the fields name themselves
 pub enum Reason {
     /// The process of a mirror pod goes on, and its object comes back.
-    MirrorPod { node: String },
+    MirrorPod {
+        /// The name of the node.
+        node: String,
+    },
     /// Annotated as a mirror pod, but its node does not own it.
-    AnnotatedAsMirrorPod { node: String },
+    AnnotatedAsMirrorPod {
+        /// The name of the node.
+        node: String,
+    },
     /// They keep the object, whatever the grace period.
-    Finalizers { finalizers: Vec<String> },
+    Finalizers {
+        /// The finalizers of the pod.
+        finalizers: Vec<String>,
+    },
     /// Nothing runs yet.
     NotScheduled,
     /// Nothing runs any more.
     Finished,
     /// The node object is gone, which does not stop the machine.
-    NodeObjectDeleted { node: String },
+    NodeObjectDeleted {
+        /// The name of the node.
+        node: String,
+    },
     /// The node has the out-of-service taint, and has sent no heartbeat since.
-    NodeOutOfService { node: String },
+    NodeOutOfService {
+        /// The name of the node.
+        node: String,
+    },
     /// The node sends no heartbeats.
-    NodeSilent { node: String },
+    NodeSilent {
+        /// The name of the node.
+        node: String,
+    },
     /// The node heartbeats, though its Ready condition is Unknown.
-    NodeHeartbeats { node: String },
+    NodeHeartbeats {
+        /// The name of the node.
+        node: String,
+    },
     /// The heartbeat is late, and the node not given up yet.
-    NodeLate { node: String },
+    NodeLate {
+        /// The name of the node.
+        node: String,
+    },
     /// The kubelet is alive and the node not ready.
-    NodeNotReady { node: String },
+    NodeNotReady {
+        /// The name of the node.
+        node: String,
+    },
     /// The kubelet is alive and reports that the containers have ended.
-    ContainersEnded { node: String },
+    ContainersEnded {
+        /// The name of the node.
+        node: String,
+    },
     /// The kubelet is alive.
-    NodeAlive { node: String },
+    NodeAlive {
+        /// The name of the node.
+        node: String,
+    },
     /// The node or its heartbeat may not be read.
-    NodeUnknown { node: String },
+    NodeUnknown {
+        /// The name of the node.
+        node: String,
+    },
     /// `terminationGracePeriodSeconds` is 0.
     NoGracePeriod,
     /// A `StatefulSet` starts the next one as soon as the object is gone.
-    StatefulSet { controller: String },
+    StatefulSet {
+        /// The controller, as `Kind/name`.
+        controller: String,
+    },
     /// A Deployment with the strategy Recreate, whose `ReplicaSet` does not wait.
-    Recreate { controller: String },
+    Recreate {
+        /// The controller, as `Kind/name`.
+        controller: String,
+    },
     /// A Job of a `CronJob` with the concurrencyPolicy Forbid, and the Job does not wait.
-    CronJobForbids { controller: String },
+    CronJobForbids {
+        /// The controller, as `Kind/name`.
+        controller: String,
+    },
     /// A Job with the podReplacementPolicy Failed.
-    JobWaitsForFailure { controller: String },
+    JobWaitsForFailure {
+        /// The controller, as `Kind/name`.
+        controller: String,
+    },
     /// A `DaemonSet` starts the next one on the same node as soon as the object is gone.
-    DaemonSet { controller: String, node: String },
+    DaemonSet {
+        /// The controller, as `Kind/name`.
+        controller: String,
+        /// The name of the node.
+        node: String,
+    },
     /// What the controller relies on is not known.
-    UnknownController { controller: String },
+    UnknownController {
+        /// The controller, as `Kind/name`.
+        controller: String,
+    },
     /// The controller may not be read, or does not exist.
-    ControllerNotRead { controller: String },
+    ControllerNotRead {
+        /// The controller, as `Kind/name`.
+        controller: String,
+    },
     /// Two nodes that write to the volume may destroy it.
-    ExclusiveVolume { volume: PodVolume },
+    ExclusiveVolume {
+        /// The volume, and what is known of it.
+        volume: PodVolume,
+    },
     /// What the volume is could not be found out.
-    UnknownVolume { volume: PodVolume },
+    UnknownVolume {
+        /// The volume, and what is known of it.
+        volume: PodVolume,
+    },
     /// There should be one of it, and the next one writes to the same volume.
-    SharedVolume { volume: PodVolume },
+    SharedVolume {
+        /// The volume, and what is known of it.
+        volume: PodVolume,
+    },
     /// It holds this leader lease, `namespace/name`.
-    LeaderLease { lease: String },
+    LeaderLease {
+        /// The lease.
+        lease: String,
+    },
     /// Leader leases may not be read.
     LeadershipUnknown,
     /// This `PodDisruptionBudget` allows no disruption now.
-    BudgetSpent { budget: String },
+    BudgetSpent {
+        /// The name of the `PodDisruptionBudget`.
+        budget: String,
+    },
     /// The `PodDisruptionBudgets` may not be read.
     BudgetsUnknown,
     /// Without it, no majority of the replicas is ready.
-    NoMajority { controller: String, ready: i64, wanted: i64 },
+    NoMajority {
+        /// The controller, as `Kind/name`.
+        controller: String,
+        /// How many of the others are ready.
+        ready: i64,
+        /// How many there should be.
+        wanted: i64,
+    },
     /// How many replicas are ready is not known.
-    MajorityUnknown { controller: String },
+    MajorityUnknown {
+        /// The controller, as `Kind/name`.
+        controller: String,
+    },
     /// The kubelet is alive and does not get the pod ended.
-    Stuck { node: String },
+    Stuck {
+        /// The name of the node.
+        node: String,
+    },
     /// Nothing starts another.
     NoController,
     /// The replacement does not wait for it, and the two share nothing.

@@ -9,7 +9,6 @@ use super::lease::Metadata;
 /// A `PersistentVolumeClaim`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct PersistentVolumeClaim {
     /// Standard object metadata.
     pub metadata: Metadata,
@@ -20,7 +19,6 @@ pub struct PersistentVolumeClaim {
 /// What it asks for.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct PersistentVolumeClaimSpec {
     /// The access modes that are asked for, such as `ReadWriteOnce`.
     pub access_modes: Vec<String>,
@@ -33,7 +31,6 @@ pub struct PersistentVolumeClaimSpec {
 /// A `PersistentVolume`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct PersistentVolume {
     /// Standard object metadata.
     pub metadata: Metadata,
@@ -44,7 +41,6 @@ pub struct PersistentVolume {
 /// What it is.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct PersistentVolumeSpec {
     /// The access modes that the storage supports, such as `ReadWriteOnce`.
     pub access_modes: Vec<String>,
@@ -103,7 +99,6 @@ pub fn is_exclusive(access_modes: &[String], kind: &str, volume_mode: &str) -> b
 /// A `VolumeAttachment`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct VolumeAttachment {
     /// Standard object metadata.
     pub metadata: Metadata,
@@ -114,7 +109,6 @@ pub struct VolumeAttachment {
 /// What is attached where.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct VolumeAttachmentSpec {
     /// The node to which the volume is attached.
     pub node_name: String,
@@ -125,7 +119,6 @@ pub struct VolumeAttachmentSpec {
 /// What is attached.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct VolumeAttachmentSource {
     /// The `PersistentVolume`; empty for a volume that a pod brings inline.
     pub persistent_volume_name: String,
@@ -134,7 +127,6 @@ pub struct VolumeAttachmentSource {
 /// A `PodDisruptionBudget`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct PodDisruptionBudget {
     /// Standard object metadata.
     pub metadata: Metadata,
@@ -147,7 +139,6 @@ pub struct PodDisruptionBudget {
 /// What it asks for.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct PodDisruptionBudgetSpec {
     /// Which pods of its namespace it protects: with an empty one all, without one none.
     pub selector: Option<Selector>,
@@ -159,7 +150,6 @@ pub struct PodDisruptionBudgetSpec {
 /// What it allows now.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct PodDisruptionBudgetStatus {
     /// How many of its pods may be evicted now.
     pub disruptions_allowed: i64,
@@ -190,7 +180,6 @@ impl PodDisruptionBudget {
 /// A label selector.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct Selector {
     match_labels: BTreeMap<String, String>,
     match_expressions: Vec<Expression>,
@@ -199,10 +188,12 @@ pub struct Selector {
 /// One of the expressions of a label selector.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct Expression {
+    /// The key of a label.
     pub key: String,
+    /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
     pub operator: String,
+    /// The values that the label may have, or not.
     pub values: Vec<String>,
 }
 

@@ -22,7 +22,6 @@ const TEMPLATE_HASH: &str = "pod-template-hash";
 /// The parts of a `ReplicaSet`, Deployment, `StatefulSet`, `DaemonSet`, Job or `CronJob` that the rules look at.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct Workload {
     /// Standard object metadata.
     pub metadata: Metadata,
@@ -35,7 +34,6 @@ pub struct Workload {
 /// What it should run.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct WorkloadSpec {
     /// How many a set wants.
     replicas: Option<i64>,
@@ -89,14 +87,13 @@ struct RollingUpdate {
 /// What it runs.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[allow(missing_docs)] // the fields are those of the API
 pub struct WorkloadStatus {
+    /// How many of its pods are ready.
     pub ready_replicas: i64,
 }
 
 /// The kinds of Kubernetes' own that are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs)] // the names say it
 pub enum Kind {
     /// `apps/v1`; owns pods.
     ReplicaSet,

@@ -24,13 +24,13 @@ use crate::{
     output::{Cell, Change, Format, Item, Printer, Tone, progress::WaitLine},
 };
 use kube_leases::{
+    Error as LibraryError,
     client::{
         Cluster, LEASES, NAMESPACES, Query, Resource,
         single::Address,
         watch::{Follow, Watch, WatchEvent},
     },
     clock::BootInstant,
-    error::Error as LibraryError,
     rules::{
         clocks::{self, Clocks, Renewals},
         controller::Controller,
@@ -155,7 +155,7 @@ pub async fn run(
     };
     // Said in lines of their own.
     cluster.take_skew();
-    cluster.take_warnings();
+    cluster.take_remarks();
     let findings: Vec<Row> = facts.findings().into_iter().map(Row::new).collect();
     printer.listing(&findings, args.output, !args.no_headers, now)?;
     if matches!(args.output, Format::Table | Format::Wide) {

@@ -82,7 +82,7 @@ fn held_for(held: &Held, seconds: i32, cluster: &Cluster) -> jiff::SignedDuratio
 fn imagine(claims: &[KnownClaim], cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
     check_all(cluster, claims).map_err(|blocked| blocked_node(&blocked))?;
     for (claim, _) in claims {
-        printer.done(&format!("{} acquired, held by {} (dry run)", claim.at.name, claim.terms.who))?;
+        printer.done(&format!("{} acquired, held by {} (dry run)", claim.name(), claim.who()))?;
     }
     Ok(ExitCode::Done)
 }

@@ -46,14 +46,13 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
     let terms = Terms { renews: true, ignore_medik8s: true, ..Terms::of_command(who, None) };
     let writing = writing(&args.write);
     let claim = |target: NodeTarget| {
-        let mut claim = Claim::on_node(target.node, terms.clone(), seconds);
-        claim.writing = writing.clone();
-        (claim, target.lease)
+        let claim = Claim::on_node(target.node, terms.clone(), seconds);
+        (claim.written(writing.clone()), target.lease)
     };
     let claims: Vec<KnownClaim> = targets.into_iter().map(claim).collect();
     let outcomes: BTreeMap<String, Result<Option<MaintenanceStanding>>> = match args.write.dry_run {
         // It is only imagined how each stood before.
-        DryRun::Client => claims.iter().map(|(claim, _)| (claim.at.name.clone(), Ok(None))).collect(),
+        DryRun::Client => claims.iter().map(|(claim, _)| (claim.name().to_owned(), Ok(None))).collect(),
         _ => renew_all(cluster, &claims, interrupts(), &mut Taking::new(printer))
             .await
             .into_iter()
@@ -66,7 +65,7 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
     let note = dry_run_note(&args.write);
     // One that cannot be renewed is no reason to let the others run out.
     let mut failure = None;
-    let names = claims.iter().map(|(claim, _)| claim.at.name.as_str());
+    let names = claims.iter().map(|(claim, _)| claim.name());
     let interrupted: Vec<_> = names.filter(|name| !outcomes.contains_key(*name)).collect();
     let interrupted = interrupted.join(", ");
     let mut written = Ok(());
@@ -97,7 +96,7 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
 /// The error for a lease that was not renewed.
 fn not_renewed(why: NotTaken) -> Error {
     match why {
-        NotTaken::Blocked(found) => not_to_renew(&found.name, &found.obstacle, found.lease(), found.at),
+        NotTaken::Blocked(found) => not_to_renew(found.name(), found.obstacle(), found.lease(), found.at()),
         why => not_taken_error(why),
     }
 }

@@ -9,7 +9,7 @@ use kube_leases::{
     protocols::{Blocked, NotTaken, Released, Undone},
     rules::{
         duration::age,
-        holder::{InvalidHolder, RESERVED_PREFIX, Who},
+        holder::{InvalidHolder, RESERVED_PREFIX, Who, is_process},
         lease::Lease,
         maintenance::{self, MaintenanceStanding},
         taking::ClaimObstacle,
@@ -108,15 +108,13 @@ pub fn blocked(what: &str, obstacle: &ClaimObstacle, lease: Option<&Lease>, now:
             hint: Some(format!("'kubectl lease maint acquire {what}' takes it")),
         },
         // That of a process, which may have been killed.
-        ClaimObstacle::Standing(MaintenanceStanding::Admin { holder }) if holder.contains('#') => {
-            Error::Held {
-                message,
-                hint: Some(format!(
-                    "--wait waits until that command has ended; if it was killed, 'kubectl lease maint release {what} \
+        ClaimObstacle::Standing(MaintenanceStanding::Admin { holder }) if is_process(holder) => Error::Held {
+            message,
+            hint: Some(format!(
+                "--wait waits until that command has ended; if it was killed, 'kubectl lease maint release {what} \
                  --admin --force' releases it"
-                )),
-            }
-        }
+            )),
+        },
         ClaimObstacle::Standing(MaintenanceStanding::Admin { .. }) => Error::Held {
             message,
             hint: hint("it is held until that administrator releases it; --wait waits for that"),
@@ -152,20 +150,20 @@ pub fn blocked(what: &str, obstacle: &ClaimObstacle, lease: Option<&Lease>, now:
 
 /// The error for a lease of a node that cannot be taken now.
 pub fn blocked_node(blocked: &Blocked) -> Error {
-    self::blocked(&blocked.name, &blocked.obstacle, blocked.lease(), blocked.at)
+    self::blocked(blocked.name(), blocked.obstacle(), blocked.lease(), blocked.at())
 }
 
 /// Why leases were not taken.
 pub fn not_taken(why: &NotTaken) -> String {
     match why {
         NotTaken::Blocked(blocked) => {
-            format!("{} is {}", blocked.name, in_the_way(&blocked.obstacle, blocked.lease(), blocked.at))
+            format!("{} is {}", blocked.name(), in_the_way(blocked.obstacle(), blocked.lease(), blocked.at()))
         }
         NotTaken::NotFree { name, waited, blocked } => {
             let waited = Duration::from_secs((*waited + Duration::from_millis(500)).as_secs());
             let waited = humantime::format_duration(waited);
             let state = blocked.as_ref().map_or_else(String::new, |blocked| {
-                format!(": it is {}", in_the_way(&blocked.obstacle, blocked.lease(), blocked.at))
+                format!(": it is {}", in_the_way(blocked.obstacle(), blocked.lease(), blocked.at()))
             });
             format!("{name} did not become free within {waited}{state}")
         }
@@ -220,7 +218,7 @@ pub fn still_adopted(name: &str, who: &Who) -> String {
 
 /// The warning about a lease that may stay held although it was given up, if there is one.
 pub fn left_behind(undone: &Undone<'_>) -> Option<String> {
-    let (name, who) = (&undone.claim.at.name, undone.holder());
+    let (name, who) = (undone.name(), undone.who());
     match &undone.released {
         // Another process of the same holder uses it, or relies on it.
         Ok(Released::Shared) => Some(format!(

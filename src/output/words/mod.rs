@@ -13,6 +13,7 @@ pub mod nodes;
 pub mod paste;
 #[cfg(unix)]
 pub mod processes;
+pub mod remarks;
 pub mod risk;
 pub mod trouble;
 pub mod volumes;

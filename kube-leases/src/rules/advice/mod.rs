@@ -47,20 +47,24 @@ pub enum Safe {
 /// ones that are judged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "code", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-#[allow(missing_docs)] // the fields name themselves
 pub enum Advice {
     /// Remove the manifest of a static pod.
     RemoveManifest,
     /// Let what set these finalizers do its work, or repair it.
-    WaitForFinalizers { finalizers: Vec<String> },
+    WaitForFinalizers {
+        /// The finalizers of the pod.
+        finalizers: Vec<String>,
+    },
     /// Delete it without force.
     Delete {
+        /// When and why that is right.
         terms: DeleteTerms,
         /// The grace period to ask for; null for its own.
         grace_seconds: Option<u32>,
     },
     /// Wait for its end.
     Wait {
+        /// What ends it.
         until: WaitFor,
         /// That long at most.
         timeout_seconds: i64,
@@ -71,9 +75,17 @@ pub enum Advice {
         within_budget: bool,
     },
     /// Wait until this many replicas are ready.
-    WaitForReplicas { controller: String, wanted: i64 },
+    WaitForReplicas {
+        /// The controller, as `Kind/name`.
+        controller: String,
+        /// How many there should be.
+        wanted: i64,
+    },
     /// Wait until these disruption budgets allow it.
-    WaitForBudget { budgets: Vec<String> },
+    WaitForBudget {
+        /// The names of the `PodDisruptionBudgets`.
+        budgets: Vec<String>,
+    },
     /// The kubelet's events about the pod.
     DescribePod,
     /// The containers that run on the node.
@@ -81,45 +93,69 @@ pub enum Advice {
     /// The kubelet's log about the pod.
     ReadKubeletLog,
     /// Restart a Deployment with the strategy Recreate, which waits for the end of all its pods.
-    RestartDeployment { controller: String, outage: Option<Outage> },
+    RestartDeployment {
+        /// The controller, as `Kind/name`.
+        controller: String,
+        /// What has to be accepted before.
+        outage: Option<Outage>,
+    },
     /// Scale a controller to 0, or suspend it, and bring it back when all its pods are gone.
     StopController {
+        /// The controller, as `Kind/name`.
         controller: String,
+        /// How many there should be.
         wanted: i64,
         /// Selects its pods, as `kubectl -l` takes it.
         selector: String,
+        /// The grace period of the pod.
         grace_seconds: i64,
         /// The objects go before the containers have ended.
         no_grace: bool,
         /// What owns it, and may change it back.
         managed_by: Option<String>,
+        /// What has to be accepted before.
         outage: Option<Outage>,
     },
     /// Find out whether two may run at once.
     InspectController {
+        /// The controller, as `Kind/name`.
         controller: String,
         /// As `kubectl get` takes it.
         resource: String,
     },
     /// Add tolerations to the pod, so that the control plane does not evict it.
     KeepFromEviction {
+        /// The controller, as `Kind/name`.
         controller: Option<String>,
         /// Whether the node object is gone.
         node_missing: bool,
+        /// What the pod is to tolerate.
         tolerations: Vec<Toleration>,
     },
     /// Take the out-of-service taint off, for the node is alive.
     TakeIntoService,
     /// Take an out-of-service taint off that is from before the last heartbeat of the node, or undated.
-    RemoveTaint { undated: bool },
+    RemoveTaint {
+        /// Whether it does not say when it was set.
+        undated: bool,
+    },
     /// Wait until the node sends a heartbeat or is given up by the node controller.
     WatchNode,
     /// Repair what makes the node not ready.
-    RepairNode { then: KubeletThen },
+    RepairNode {
+        /// What the kubelet does with the pod then.
+        then: KubeletThen,
+    },
     /// Bring the node back.
-    BringNodeBack { then: KubeletThen },
+    BringNodeBack {
+        /// What the kubelet does with the pod then.
+        then: KubeletThen,
+    },
     /// Power off the machine and mark the node out of service.
-    SwitchOff { terms: SwitchOffTerms },
+    SwitchOff {
+        /// When and why that is right.
+        terms: SwitchOffTerms,
+    },
     /// Create the node object again.
     CreateNode,
     /// Nothing has to be done.
@@ -139,7 +175,6 @@ pub enum Advice {
 /// When and why a pod can be deleted without force.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "code", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-#[allow(missing_docs)] // the fields name themselves
 pub enum DeleteTerms {
     /// Nothing runs.
     NothingRuns,
@@ -150,15 +185,26 @@ pub enum DeleteTerms {
     /// No majority of the replicas is ready then.
     NoMajority,
     /// If enough replicas of this controller are ready without it.
-    IfEnoughReplicas { controller: String },
+    IfEnoughReplicas {
+        /// The controller, as `Kind/name`.
+        controller: String,
+    },
     /// If no disruption budget, which may not be read, forbids it.
     IfBudgetsAllow,
     /// Over a disruption budget.
     OverBudget,
     /// The API evicts no pod that several disruption budgets select.
-    SeveralBudgets { budgets: Vec<String>, over: bool },
+    SeveralBudgets {
+        /// The names of the `PodDisruptionBudgets`.
+        budgets: Vec<String>,
+        /// Whether one of them allows no disruption now.
+        over: bool,
+    },
     /// The controller starts the next one before the node, when it is back, ends this one.
-    NodeEndsItLater { controller: String },
+    NodeEndsItLater {
+        /// The controller, as `Kind/name`.
+        controller: String,
+    },
     /// Unless its node, which may not be read, is out of service.
     UnlessOutOfService,
     /// The object goes when the kubelet has ended it.
@@ -168,10 +214,12 @@ pub enum DeleteTerms {
 /// What ends a pod that is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "code", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-#[allow(missing_docs)] // the field names itself
 pub enum WaitFor {
     /// The kubelet, when the grace period ends.
-    GracePeriod { left_seconds: i64 },
+    GracePeriod {
+        /// How much of it is left.
+        left_seconds: i64,
+    },
     /// Pod GC, on a node that is out of service.
     PodGc,
     /// Pod GC, on a node whose object is gone.
@@ -181,12 +229,16 @@ pub enum WaitFor {
 /// What has to be accepted before all pods of a controller are ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "code", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-#[allow(missing_docs)] // the fields name themselves
 pub enum Outage {
     /// None is started until a node that is not ready has ended this one.
     UntilNodeEndsIt,
     /// None is started until those that are not ready have ended too.
-    UntilAllHaveEnded { ready: i64, wanted: i64 },
+    UntilAllHaveEnded {
+        /// How many are ready.
+        ready: i64,
+        /// How many there should be.
+        wanted: i64,
+    },
 }
 
 /// What the kubelet does with the pod when its node is well again.
