@@ -1,4 +1,4 @@
-/// So many are kept until they are taken: nobody may ever take them.
+/// So many are kept until they are taken: a caller may never take them.
 pub(super) const MOST: usize = 100;
 
 /// What was noticed beside the matter.
