@@ -16,13 +16,13 @@ use kube_leases::{
 };
 
 /// Says what happens on the way to taking leases.
-pub struct Taking<'a> {
+pub struct TakingReport<'a> {
     printer: &'a mut Printer,
     bar: Option<Bar>,
     line: Option<WaitLine>,
 }
 
-impl<'a> Taking<'a> {
+impl<'a> TakingReport<'a> {
     pub fn new(printer: &'a mut Printer) -> Self {
         Self { printer, bar: None, line: None }
     }
@@ -46,7 +46,7 @@ impl<'a> Taking<'a> {
     }
 }
 
-impl TakingProgress for Taking<'_> {
+impl TakingProgress for TakingReport<'_> {
     fn step(&mut self, step: TakingStep<'_>) {
         match step {
             TakingStep::Begun(count) => self.bar = Some(Bar::new(count, "taking leases")),

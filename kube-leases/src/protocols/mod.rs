@@ -94,7 +94,7 @@ mod tests {
         (request, fencing): (&fence::FenceRequest<'_>, &mut dyn fence::FenceProgress),
     ) {
         is_send(delete::delete(cluster, judged, deletion::Choice::Force, around, delete::DeleteMode::Yes));
-        let mut aftermath = aftermath::Aftermath::new(aftermath::AftermathWait::Forever);
+        let mut aftermath = aftermath::Aftermath::new(Wait::Forever);
         let began = cluster.server_time();
         is_send(aftermath.of(cluster, judged, deletion::Choice::Force, began, &mut ()));
         is_send(aftermath::still_there(cluster, &judged.pod));

@@ -16,7 +16,10 @@ use kube_leases::{
 };
 use serde_json::json;
 
-use super::{gather, row::rows, the_election};
+use super::{
+    election::{gather, the_election},
+    row::rows,
+};
 use crate::{
     cli::Explain,
     error::Result,

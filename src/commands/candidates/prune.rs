@@ -19,7 +19,7 @@ use kube_leases::{
     },
 };
 
-use super::{agree, gather};
+use super::{confirmation::agree, election::gather};
 use crate::{
     cli::{DryRun, Prune},
     commands::dry_run_note,

@@ -156,7 +156,7 @@ pub async fn run(
     // Said in lines of their own.
     cluster.take_skew();
     cluster.take_warnings();
-    let findings: Vec<Row> = facts.findings().into_iter().map(Row::new).collect();
+    let findings: Vec<FindingRow> = facts.findings().into_iter().map(FindingRow::new).collect();
     printer.listing(&findings, args.output, !args.no_headers, now)?;
     if matches!(args.output, Format::Table | Format::Wide) {
         advise(&findings, printer);
@@ -166,9 +166,9 @@ pub async fn run(
 }
 
 /// Says what to do, each thing once.
-fn advise(findings: &[Row], printer: &mut Printer) {
+fn advise(findings: &[FindingRow], printer: &mut Printer) {
     let mut told: Vec<&str> = Vec::new();
-    for Row { finding, .. } in findings {
+    for FindingRow { finding, .. } in findings {
         if let Some(hint) = finding.hint.as_deref().filter(|hint| !told.contains(hint)) {
             printer.note(&format!("{}: {hint}", finding.check));
             told.push(hint);
@@ -294,19 +294,19 @@ async fn permissions(typed: Option<&str>, cluster: &Cluster) -> Result<Vec<(Need
 }
 
 #[derive(Clone)]
-struct Row {
+struct FindingRow {
     finding: Finding,
     /// The check in words.
     name: String,
 }
 
-impl Row {
+impl FindingRow {
     fn new(finding: Finding) -> Self {
         Self { name: finding.check.to_string(), finding }
     }
 }
 
-impl Item for Row {
+impl Item for FindingRow {
     const KIND: &'static str = "Finding";
     const WRAPS: bool = true;
 

@@ -15,7 +15,7 @@ use self::{
 };
 use super::{check_permission, dry_run_note, holder::who, interrupted, writing};
 use crate::{
-    cli::{self, DryRun, ForceDelete},
+    cli::{DryRun, ForceDelete},
     error::{Error, Result},
     exit::ExitCode,
     output::{
@@ -34,7 +34,7 @@ use kube_leases::{
         surroundings,
     },
     protocols::{
-        aftermath::{Aftermath, AftermathProgress, AftermathWait},
+        aftermath::{Aftermath, AftermathProgress},
         delete::{self, DeleteMode},
     },
     rules::{
@@ -60,8 +60,7 @@ pub async fn run(args: &ForceDelete, cluster: &Cluster, printer: &mut Printer) -
 async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
     let pods = chosen(args, cluster).await?;
     let values: Vec<&Pod> = pods.iter().map(|pod| &**pod).collect();
-    let default = cli::Identity { holder: None };
-    let who = async { Ok(who(&default, false, cluster).await.ok()) };
+    let who = async { Ok(who(None, false, cluster).await.ok()) };
     let ((), mut around, who) = tokio::try_join!(
         check_permissions(args, &values, cluster),
         async { Ok(surroundings::read(cluster, &values).await?) },
@@ -99,7 +98,7 @@ async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Pr
     }
     if args.write.dry_run == DryRun::None {
         // Only now, so that none of them goes on the strength of a look that is minutes old.
-        let mut aftermath = Aftermath::new(patience(args));
+        let mut aftermath = Aftermath::new(args.wait.into());
         for (one, choice, began) in acted {
             let outcome = follow(args, one, choice, began, &mut aftermath, cluster, printer).await;
             if let Err(error) = outcome {
@@ -120,14 +119,6 @@ impl Failures {
             None => self.0 = Some(error),
             Some(_) => printer.error(&error),
         }
-    }
-}
-
-fn patience(args: &ForceDelete) -> AftermathWait {
-    match args.wait.limit() {
-        _ if !args.wait.is_set() => AftermathWait::Short,
-        Some(limit) => AftermathWait::AtMost(limit),
-        None => AftermathWait::Forever,
     }
 }
 

@@ -16,8 +16,10 @@ use kube_leases::{
 };
 
 pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
-    let (who, targets) =
-        tokio::try_join!(who(&args.identity, args.admin, cluster), remaining_targets(&args.nodes, cluster))?;
+    let (who, targets) = tokio::try_join!(
+        who(args.identity.holder(), args.admin, cluster),
+        remaining_targets(&args.nodes, cluster)
+    )?;
     // All are looked at, and asked about, before any is written.
     let mut planned: Vec<(NodeTarget, Object<Lease>, Who)> = Vec::new();
     for target in targets {

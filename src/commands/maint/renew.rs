@@ -8,7 +8,7 @@ use crate::{
     exit::ExitCode,
     output::{
         Printer,
-        taking::Taking,
+        taking::TakingReport,
         words::leases::{blocked, not_taken_error},
     },
 };
@@ -28,7 +28,7 @@ use kube_leases::{
 pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
     let seconds = unrenewed_seconds(args.duration, args.admin)?;
     let (who, targets) =
-        tokio::try_join!(who(&args.identity, args.admin, cluster), targets(&args.nodes, cluster))?;
+        tokio::try_join!(who(args.identity.holder(), args.admin, cluster), targets(&args.nodes, cluster))?;
     let now = cluster.server_time();
     let mut targets = targets;
     if !args.nodes.are_named() {
@@ -54,7 +54,7 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
     let outcomes: BTreeMap<String, Result<Option<MaintenanceStanding>>> = match args.write.dry_run {
         // It is only imagined how each stood before.
         DryRun::Client => claims.iter().map(|(claim, _)| (claim.at.name.clone(), Ok(None))).collect(),
-        _ => renew_all(cluster, &claims, interrupts(), &mut Taking::new(printer))
+        _ => renew_all(cluster, &claims, interrupts(), &mut TakingReport::new(printer))
             .await
             .into_iter()
             .map(|(name, outcome)| (name, outcome.map(Some).map_err(not_renewed)))

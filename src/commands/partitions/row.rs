@@ -28,13 +28,13 @@ const TOLD: usize = 3;
 
 /// A node without heartbeats, and the pods that are stranded there.
 #[derive(Clone)]
-pub struct Row {
+pub struct PartitionRow {
     partition: Partition,
     /// What printed commands take to reach the cluster.
     flags: String,
 }
 
-impl Row {
+impl PartitionRow {
     pub fn new(partition: Partition, flags: &str) -> Self {
         Self { partition, flags: flags.to_owned() }
     }
@@ -90,7 +90,7 @@ impl Row {
     }
 }
 
-impl Item for Row {
+impl Item for PartitionRow {
     const KIND: &'static str = "Partition";
 
     fn headers(wide: bool) -> &'static [&'static str] {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{row::Row, told};
+use super::{row::PartitionRow, told};
 use crate::{commands::watching::View, output::words::count};
 use kube_leases::{
     client::{
@@ -126,7 +126,7 @@ impl Watched<'_> {
 
 impl View for Watched<'_> {
     type Object = Followed;
-    type Item = Row;
+    type Item = PartitionRow;
 
     fn key(object: &Followed) -> String {
         let metadata = match object {
@@ -147,7 +147,7 @@ impl View for Watched<'_> {
         query.resource == LEASES
     }
 
-    fn items(&self, sources: &[Vec<Object<Followed>>], now: ServerTime) -> Vec<Row> {
+    fn items(&self, sources: &[Vec<Object<Followed>>], now: ServerTime) -> Vec<PartitionRow> {
         let [nodes, pods, ..] = sources else { return Vec::new() };
         let mut around = self.around(sources);
         let nodes: Vec<Object<Node>> = nodes
@@ -170,10 +170,10 @@ impl View for Watched<'_> {
             })
             .collect();
         let all = partitions::partitions(&lost, &stranded, &mut around, now);
-        all.into_iter().map(|partition| Row::new(partition, self.flags)).collect()
+        all.into_iter().map(|partition| PartitionRow::new(partition, self.flags)).collect()
     }
 
-    fn remarks(&self, sources: &[Vec<Object<Followed>>], items: &[Row]) -> Vec<String> {
+    fn remarks(&self, sources: &[Vec<Object<Followed>>], items: &[PartitionRow]) -> Vec<String> {
         if !self.which.is_all() {
             return Vec::new();
         }
@@ -186,12 +186,12 @@ impl View for Watched<'_> {
             Followed::Pod(pod) => Some(&**pod),
             _ => None,
         });
-        let stopped = partitions::stopped(workloads, pods, items.iter().map(Row::partition));
+        let stopped = partitions::stopped(workloads, pods, items.iter().map(PartitionRow::partition));
         stopped.iter().map(|stopped| told(stopped, self.flags)).collect()
     }
 
-    fn summary(&self, items: &[Row]) -> String {
-        let stranded: usize = items.iter().map(Row::stranded_pods).sum();
+    fn summary(&self, items: &[PartitionRow]) -> String {
+        let stranded: usize = items.iter().map(PartitionRow::stranded_pods).sum();
         format!("{} without heartbeats, {} stranded", count(items.len(), "node"), count(stranded, "pod"))
     }
 }
