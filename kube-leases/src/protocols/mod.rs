@@ -68,11 +68,12 @@ mod tests {
 
     use super::*;
     use crate::{
-        Interrupts,
         client::{
             self, Cluster, Resource, partitions,
             single::{Address, Writing},
         },
+        interrupts::Interrupts,
+        program::Program,
         rules::{
             candidate::Candidate, deadline::Schedule, deletion, identity::Identity, plan::Plan, pod::Pod,
             surroundings::Surroundings,
@@ -111,15 +112,7 @@ mod tests {
         is_send(release_all(cluster, held, true, interrupts));
         is_send(release_found(cluster, held, &Writing::default(), |_, _| ()));
         #[cfg(unix)]
-        is_send(run(
-            cluster,
-            held,
-            Schedule::new(Duration::ZERO),
-            &crate::Program::at(""),
-            &[],
-            interrupts,
-            |_| (),
-        ));
+        is_send(run(cluster, held, Schedule::new(Duration::ZERO), &Program::at(""), &[], interrupts, |_| ()));
     }
 
     #[expect(dead_code)]

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, process::ExitCode};
 
-use crate::Program;
+use crate::program::Program;
 #[cfg(unix)]
 use crate::{
     client::detached,

@@ -10,12 +10,12 @@ use crate::{
         namespaces::check_namespace,
         watching::{self, View},
     },
-    error::{Error, Result},
+    error::{Error, NO_COORDINATION, Result},
     exit::ExitCode,
     output::{
         Format, Printer,
         words::{
-            election::{NO_COORDINATION, called, controller},
+            election::{called, controller},
             paste::with_flags,
             trouble::trouble,
         },

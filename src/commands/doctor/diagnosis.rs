@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-use crate::output::words::{election::NO_COORDINATION, paste::grants};
+use crate::{error::NO_COORDINATION, output::words::paste::grants};
 use kube_leases::rules::{
     clocks::{Clocks, Difference},
     duration::age,
