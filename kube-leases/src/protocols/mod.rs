@@ -95,6 +95,7 @@ mod tests {
         (request, fencing): (&fence::FenceRequest<'_>, &mut dyn fence::FenceProgress),
     ) {
         is_send(delete::delete(cluster, judged, deletion::Choice::Force, around, delete::DeleteMode::Yes));
+        is_send(delete::still_as_shown(cluster, &[judged]));
         let mut aftermath = aftermath::Aftermath::new(Wait::Forever);
         let began = cluster.server_time();
         is_send(aftermath.of(cluster, judged, deletion::Choice::Force, began, &mut ()));
@@ -130,7 +131,7 @@ mod tests {
         is_send(priority::set(cluster, resource, targets, setting, progress, interrupts));
         is_send(clear::clear(cluster, resource, candidates, plans.to_vec(), clearing, progress, interrupts));
         is_send(repair::repair(cluster, defect, &Writing::default()));
-        is_send(prune::look_again(cluster, resource, candidates));
+        is_send(prune::left_behind(cluster, resource, &[], true, cluster.server_time()));
         is_send(prune::delete(cluster, resource, candidates, false, |_| ControlFlow::Continue(())));
         is_send(handover::acknowledges(cluster, resource, candidates[0], handover::FRESH));
         is_send(handover::acknowledgements_of(cluster, resource, candidates));

@@ -32,7 +32,9 @@ pub mod pod;
 pub mod priority;
 pub mod reasons;
 pub mod rehearsal;
+pub mod release;
 pub mod remains;
+pub mod renewal;
 pub mod risk;
 pub mod skew;
 #[cfg(test)]

@@ -43,7 +43,7 @@ pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result
 /// A lease that one holds oneself as an administrator is in the way, too.
 fn check_administrators(target: &NodeTarget, who: &Who, cluster: &Cluster) -> Result<()> {
     let Some(lease) = target.lease.as_ref().map(|lease| &*lease.value) else { return Ok(()) };
-    if lease.holder() != who.administrator().identity() {
+    if !who.holds_as_administrator(lease.holder()) {
         return Ok(());
     }
     let obstacle = ClaimObstacle::Standing(MaintenanceStanding::Admin { holder: lease.holder().to_owned() });
