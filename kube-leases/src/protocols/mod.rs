@@ -12,6 +12,7 @@ mod broadcast;
 #[cfg(unix)]
 pub mod child;
 mod claim;
+pub mod clocks;
 mod concurrent;
 pub mod delete;
 pub mod elections;

@@ -4,6 +4,7 @@
 //! table of cases beside it and none needs a cluster to be checked.
 
 pub mod advice;
+pub mod alternative;
 pub mod assessment;
 pub mod candidacy;
 pub mod candidate;
@@ -41,6 +42,7 @@ pub mod skew;
 mod stage;
 pub mod stopped;
 pub mod storage;
+pub mod stranded;
 pub mod strategy;
 pub mod surroundings;
 pub mod taking;

@@ -3,6 +3,7 @@
 use kube_leases::{
     client::{Cluster, Object, Resource, candidates::Part},
     rules::{
+        alternative::{Alternative, alternative},
         candidate::Candidate,
         controller::Controller,
         duration::age,
@@ -172,7 +173,7 @@ fn explanation(
 
     lines.extend([String::new(), decision(outlook, &taking_part)]);
     lines.extend(follows(election, outlook));
-    lines.extend(change(election.namespace, outlook, &taking_part));
+    lines.extend(change(election.namespace, outlook));
 
     let mut wrongs: Vec<_> = outlook
         .troubles
@@ -349,33 +350,21 @@ fn forecast_code(forecast: &Forecast) -> &'static str {
 }
 
 /// How to change it.
-fn change(namespace: &str, outlook: &Outlook<'_>, taking_part: &[&Contender<'_>]) -> Option<String> {
-    let [first, second, ..] = taking_part else { return None };
-    if outlook.strategy != Strategy::Oldest || outlook.is_uncoordinated {
-        return None;
-    }
-    let priority = Priority::of(first.candidate);
-    let higher = priority.map_or(Some(1), |priority| priority.value.checked_add(1))?;
-    let set = format!(
-        "'kubectl lease candidates set-priority {} {higher} -n {namespace}'",
-        pasted(second.candidate.name(), "CANDIDATE")
-    );
-    // Preferring a holder that does not renew any more would leave no candidate to elect.
-    if second.leads && (outlook.leader.valid().is_none() || outlook.preferred.is_some()) {
-        return None;
-    }
-    let pinned = second.candidate.spec.priority.is_none();
-    if pinned && priority::unpinnable(second.candidate, higher, &outlook.taking_part()).is_some() {
-        return Some(format!(
-            "To change it: not by a priority, since {} comes before every pin; see what versions it reports.",
-            first.candidate.name()
-        ));
-    }
-    Some(match priority {
-        Some(_) => format!(
-            "To change it: {set}, or 'kubectl lease candidates clear-priority {} -n {namespace}'.",
-            pasted(first.candidate.name(), "CANDIDATE")
+fn change(namespace: &str, outlook: &Outlook<'_>) -> Option<String> {
+    Some(match alternative(outlook)? {
+        Alternative::NoPin { first } => format!(
+            "To change it: not by a priority, since {first} comes before every pin; see what versions it reports."
         ),
-        None => format!("To change it: {set}."),
+        Alternative::Priority { candidate, value, clears } => {
+            let set = format!(
+                "'kubectl lease candidates set-priority {} {value} -n {namespace}'",
+                pasted(candidate, "CANDIDATE")
+            );
+            let clear = clears.map_or_else(String::new, |first| {
+                let first = pasted(first, "CANDIDATE");
+                format!(", or 'kubectl lease candidates clear-priority {first} -n {namespace}'")
+            });
+            format!("To change it: {set}{clear}.")
+        }
     })
 }

@@ -6,10 +6,7 @@ pub mod finding;
 pub mod guard;
 pub mod permissions;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt as _, TryStreamExt as _, future::try_join_all, stream};
 use serde_json::{Map, Value};
@@ -24,15 +21,11 @@ use crate::{
     output::{Cell, Change, Format, Item, Printer, Tone, progress::WaitLine},
 };
 use kube_leases::{
-    client::{
-        Cluster, LEASES, NAMESPACES, Query, Resource,
-        single::Address,
-        watch::{Follow, Watch, WatchEvent},
-    },
-    clock::BootInstant,
+    client::{Cluster, LEASES, NAMESPACES, Query, Resource, single::Address},
     error::Error as LibraryError,
+    protocols::clocks::measure_clocks,
     rules::{
-        clocks::{self, Clocks, Renewals},
+        clocks::{self, Clocks},
         controller::Controller,
         identity::{self, Identity},
         lease::Lease,
@@ -109,7 +102,7 @@ pub async fn run(
         look_at_guard(cluster),
         permissions(typed, cluster),
         cluster.whoami(),
-        measure_clocks(args.clocks, cluster),
+        async { if args.clocks { Some(measure_clocks(cluster).await) } else { None } },
     );
     drop(line);
     let now = cluster.server_time();
@@ -210,44 +203,6 @@ async fn candidates(cluster: &Cluster) -> (Seen<Option<&'static str>>, Seen<How>
 async fn is_there(namespace: &str, cluster: &Cluster) -> Result<bool> {
     let found = cluster.get::<Value>(NAMESPACES, &Address::new("", namespace)).await?;
     Ok(found.is_some_and(|found| found.value["kind"] == "Namespace"))
-}
-
-/// Compares the clocks of the kube-apiservers by a renewal of each, if asked to.
-async fn measure_clocks(wanted: bool, cluster: &Cluster) -> Option<Result<Clocks>> {
-    if !wanted {
-        return None;
-    }
-    let label = format!("{}={}", identity::LABEL, identity::COMPONENT);
-    let query = Query::new(LEASES).namespace(identity::NAMESPACE).select(Some(&label), None);
-    // One clock for all of them, whatever is learned of the server's meanwhile.
-    let (server, started) = (cluster.server_time(), BootInstant::now());
-    let now = || {
-        let elapsed = BootInstant::now().to_millis().saturating_sub(started.to_millis());
-        ServerTime(server.0.saturating_add(Duration::from_millis(elapsed)).unwrap_or(server.0))
-    };
-    let limit = clocks::MEASURED_FOR.unsigned_abs();
-    let mut renewals = Renewals::default();
-    let mut watch = Watch::<_, Lease>::of(cluster, (), query, Follow::quiet(2 * limit));
-    let listening = async {
-        loop {
-            match watch.next().await.1 {
-                WatchEvent::Snapshot(leases) => {
-                    for lease in leases {
-                        renewals.listed(&lease.value, now());
-                    }
-                }
-                WatchEvent::Changed(lease) => renewals.changed(&lease.value, now()),
-                WatchEvent::Gone(lease) => renewals.gone(&lease.value),
-                WatchEvent::Lost(_) => continue,
-                WatchEvent::Failed(error) => return Err(error),
-            }
-            if renewals.is_complete() {
-                return Ok(());
-            }
-        }
-    };
-    let heard = tokio::time::timeout(limit, listening).await.unwrap_or(Ok(()));
-    Some(heard.map(|()| renewals.clocks()).map_err(Error::from))
 }
 
 /// How maintenance leases are guarded.

@@ -18,6 +18,7 @@ use kube_leases::{
         node::{HEARTBEATS, Node},
         pod::Pod,
         storage::{PersistentVolume, PersistentVolumeClaim, PodDisruptionBudget, VolumeAttachment},
+        stranded::stranding,
         surroundings::Surroundings,
         time::ServerTime,
         workload::{self, Workload},
@@ -156,17 +157,17 @@ impl View for Watched<'_> {
                 if let Followed::Node(node) = &*object.value { Some(object.with(node.clone())) } else { None }
             })
             .collect();
-        let names: BTreeSet<&str> = nodes.iter().map(|node| node.value.metadata.name.as_str()).collect();
+        let name = |node: &Object<Node>| node.value.metadata.name.clone();
+        let names: BTreeSet<String> = nodes.iter().map(name).collect();
         let lost: Vec<Object<Node>> =
             nodes.iter().filter(|node| around.is_lost(&node.value, now)).cloned().collect();
-        let strange: BTreeSet<&str> = lost.iter().map(|node| node.value.metadata.name.as_str()).collect();
+        let strange: BTreeSet<String> = lost.iter().map(name).collect();
+        let all = self.which.sees_all().then_some(&names);
         let stranded: Vec<Object<Pod>> = pods
             .iter()
             .filter_map(|object| {
                 let Followed::Pod(pod) = &*object.value else { return None };
-                let node = pod.spec.node_name.as_str();
-                let lost = strange.contains(node) || (self.which.sees_all() && !names.contains(node));
-                (lost && !node.is_empty() && !pod.is_finished()).then(|| object.with(pod.as_ref().clone()))
+                stranding(pod, &strange, all).map(|_| object.with(pod.as_ref().clone()))
             })
             .collect();
         let all = partitions::partitions(&lost, &stranded, &mut around, now);
