@@ -4,7 +4,6 @@
 //! table of cases beside it and none needs a cluster to be checked.
 
 pub mod advice;
-pub mod alternative;
 pub mod assessment;
 pub mod candidacy;
 pub mod candidate;
@@ -30,6 +29,7 @@ pub mod node_lease;
 pub mod obstacle;
 pub mod plan;
 pub mod pod;
+pub mod preference;
 pub mod priority;
 pub mod reasons;
 pub mod rehearsal;

@@ -1,14 +1,15 @@
 //! `kubectl lease candidates explain`.
 
+use jiff::SignedDuration;
 use kube_leases::{
     client::{Cluster, Object, Resource, candidates::Part},
     rules::{
-        alternative::{Alternative, alternative},
         candidate::Candidate,
         controller::Controller,
         duration::age,
         election::{Absence, Contender, CoordinatedElection, DecisiveRule, Leader, Outlook},
         forecast::Forecast,
+        preference::{Preference, preference},
         priority::{self, How, Priority},
         strategy::{OLDEST, Strategy},
         time::ServerTime,
@@ -73,10 +74,7 @@ fn document(
 ) -> serde_json::Value {
     let mut wrong: Vec<_> =
         outlook.troubles.iter().map(|it| of_trouble(it, election.key(), now, flags)).collect();
-    wrong.extend(
-        of_controller(controller)
-            .map(|message| json!({ "code": "election-controller", "message": message, "hint": null })),
-    );
+    wrong.extend(of_controller(controller).map(|message| of_silent_controller(controller, &message)));
     let (until, valid) = match &outlook.leader {
         Leader::Held { until, valid, .. } => (until.map(|until| format!("{until:.6}")), *valid),
         _ => (None, false),
@@ -120,6 +118,20 @@ fn document(
         "wrong": wrong,
         "candidates": candidates,
         "lease": lease.map(|object| object.document(kube_leases::client::LEASES)),
+    })
+}
+
+/// What is wrong with the election controller.
+fn of_silent_controller(controller: &Controller, message: &str) -> serde_json::Value {
+    let (state, holder, ago) = match controller {
+        Controller::Silent { holder, ago } => ("silent", Some(holder), Some(*ago)),
+        _ => ("missing", None, None),
+    };
+    // Of one that was never renewed there is no time.
+    let seconds = ago.filter(|ago| *ago != SignedDuration::MAX).map(|ago| ago.as_secs());
+    json!({
+        "code": "election-controller", "state": state, "holder": holder, "secondsSinceRenewal": seconds,
+        "message": message, "hint": null,
     })
 }
 
@@ -351,11 +363,11 @@ fn forecast_code(forecast: &Forecast) -> &'static str {
 
 /// How to change it.
 fn change(namespace: &str, outlook: &Outlook<'_>) -> Option<String> {
-    Some(match alternative(outlook)? {
-        Alternative::NoPin { first } => format!(
+    Some(match preference(outlook)? {
+        Preference::NoPin { first } => format!(
             "To change it: not by a priority, since {first} comes before every pin; see what versions it reports."
         ),
-        Alternative::Priority { candidate, value, clears } => {
+        Preference::Priority { candidate, value, clears } => {
             let set = format!(
                 "'kubectl lease candidates set-priority {} {value} -n {namespace}'",
                 pasted(candidate, "CANDIDATE")

@@ -124,7 +124,7 @@ pub async fn run(
     });
     let elector = leases.as_ref().map_err(Clone::clone).map(|leases| {
         let leases = leases.items.iter().map(|lease| &*lease.value);
-        elections::elector(&Controller::among(leases, now))
+        Controller::among(leases, now)
     });
     let facts = Facts {
         version,

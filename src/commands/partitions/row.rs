@@ -184,7 +184,7 @@ impl Item for PartitionRow {
             "heartbeat": self.partition.heartbeat.map(|time| format!("{time:.6}")),
             "ready": ready,
             "taints": node.map(|node| &node.spec.taints),
-            "heldBy": self.partition.held_by.as_ref().map(evidence::held_by),
+            "heldBy": self.partition.held_by.as_ref().map(|held| json!({ "holder": held.holder, "reason": held.reason })),
             "pods": self.partition.pods.iter().map(|pod| document_of(pod, self.partition.contact, self.partition.seen, &self.flags)).collect::<Vec<_>>(),
             "object": self.partition.object.as_ref().map(|node| node.document(NODES)),
         });
@@ -246,7 +246,7 @@ fn document_of(stranded: &Stranded, contact: NodeContact, now: ServerTime, flags
     let since = pod.terminating(now).and_then(|length| now.0.checked_sub(length).ok());
     let volumes: Vec<Value> = volumes.iter().map(volumes::document).collect();
     let reasons: Vec<Value> = reasons.iter().map(risk::document).collect();
-    let missing: Vec<&str> = missing.iter().map(|what| evidence::not_read(*what)).collect();
+    let missing: Vec<Value> = missing.iter().map(|what| evidence::document(*what)).collect();
     let safer: Vec<Value> = safer.iter().map(|way| advice::document(way, pod, flags)).collect();
     json!({
         "name": pod.metadata.name, "namespace": pod.metadata.namespace,

@@ -8,7 +8,7 @@ use super::{
 
 /// How the second best candidate comes before the best.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Alternative<'a> {
+pub enum Preference<'a> {
     /// By a priority of its own.
     Priority {
         /// The second best.
@@ -26,7 +26,7 @@ pub enum Alternative<'a> {
 }
 
 /// How to change which candidate leads; `None` if no priority would, or if it would leave no candidate to elect.
-pub fn alternative<'a>(outlook: &Outlook<'a>) -> Option<Alternative<'a>> {
+pub fn preference<'a>(outlook: &Outlook<'a>) -> Option<Preference<'a>> {
     let mut taking_part = outlook.entries.iter().filter(|entry| entry.absence.is_none());
     let (first, second) = (taking_part.next()?, taking_part.next()?);
     if outlook.strategy != Strategy::Oldest || outlook.is_uncoordinated {
@@ -41,10 +41,10 @@ pub fn alternative<'a>(outlook: &Outlook<'a>) -> Option<Alternative<'a>> {
     let first = first.candidate;
     let pinned = second.candidate.spec.priority.is_none();
     if pinned && priority::unpinnable(second.candidate, value, &outlook.taking_part()).is_some() {
-        return Some(Alternative::NoPin { first: first.name() });
+        return Some(Preference::NoPin { first: first.name() });
     }
     let clears = Priority::of(first).map(|_| first.name());
-    Some(Alternative::Priority { candidate: second.candidate.name(), value, clears })
+    Some(Preference::Priority { candidate: second.candidate.name(), value, clears })
 }
 
 #[cfg(test)]
@@ -66,7 +66,7 @@ mod tests {
             foreign.spec.strategy = "Foreign".into();
             foreign
         };
-        let by = |candidate, value, clears| Some(Alternative::Priority { candidate, value, clears });
+        let by = |candidate, value, clears| Some(Preference::Priority { candidate, value, clears });
         let mut leaving = held_by("a", 1);
         leaving.spec.preferred_holder = Some("b".into());
         for (what, candidates, lease, found) in [
@@ -78,7 +78,7 @@ mod tests {
                 "before every pin",
                 vec![first, b.clone()],
                 held_by("b", 1),
-                Some(Alternative::NoPin { first: "z" }),
+                Some(Preference::NoPin { first: "z" }),
             ),
             ("another strategy", vec![foreign(&a), foreign(&b)], held_by("a", 1), None),
             ("the leader steps down", vec![preferred(&b, 5), a.clone()], leaving, None),
@@ -87,7 +87,7 @@ mod tests {
         ] {
             let candidates: Vec<&Candidate> = candidates.iter().collect();
             let outlook = Outlook::new(&candidates, Some(&lease), now());
-            assert_eq!(alternative(&outlook), found, "{what}");
+            assert_eq!(preference(&outlook), found, "{what}");
         }
     }
 }
