@@ -3473,7 +3473,7 @@ _kubectl__lease() {
             return 0
             ;;
         kubectl__lease__subcmd__maint__subcmd__acquire)
-            opts="-l -d -r -y -n -s -h --selector --all --duration --reason --wait --holder --admin --yes --take-malformed --ignore-medik8s --dry-run --field-manager --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help"
+            opts="-l -r -y -d -n -s -h --selector --all --reason --wait --holder --yes --take-malformed --ignore-medik8s --duration --admin --dry-run --field-manager --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3484,14 +3484,6 @@ _kubectl__lease() {
                     return 0
                     ;;
                 -l)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --duration)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -d)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3508,6 +3500,14 @@ _kubectl__lease() {
                     return 0
                     ;;
                 --holder)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --duration)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -d)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -4153,7 +4153,7 @@ _kubectl__lease() {
             return 0
             ;;
         kubectl__lease__subcmd__maint__subcmd__run)
-            opts="-l -d -r -y -n -s -h --selector --all --duration --reason --wait --holder --admin --yes --take-malformed --ignore-medik8s --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help"
+            opts="-l -r -y -d -n -s -h --selector --all --reason --wait --holder --yes --take-malformed --ignore-medik8s --duration --admin --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4164,14 +4164,6 @@ _kubectl__lease() {
                     return 0
                     ;;
                 -l)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --duration)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -d)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -4188,6 +4180,14 @@ _kubectl__lease() {
                     return 0
                     ;;
                 --holder)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --duration)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -d)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

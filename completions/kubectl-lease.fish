@@ -392,10 +392,10 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and n
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -f -a "list" -d 'List nodes and their maintenance leases'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and not __fish_seen_subcommand_from acquire renew release status list run" -f -a "run" -d 'Run a command while holding the maintenance leases of nodes'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -s l -l selector -d 'Selector (label query) to select nodes by, supports \'=\', \'==\', and \'!=\' (e.g. -l key1=value1,key2=value2)' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -s d -l duration -d 'The length of time to hold the lease. At most 1h without --admin' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -s r -l reason -d 'Reason to record in the lease' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l wait -d 'Wait until the lease is free. Use --wait=DURATION to give up after that time' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l holder -d 'Holder identity to use instead of your user name, login and host name. Leases of this holder are treated as yours' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -s d -l duration -d 'The length of time to hold the lease. At most 1h without --admin' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l dry-run -d 'Must be "none", "client", or "server". If client, only print what would be done, without sending it; this is the default if no value is given. If server, submit server-side requests without persisting anything' -r -f -a "none\t''
 client\t''
 server\t''"
@@ -420,10 +420,10 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and _
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l tls-server-name -d 'Server name to use for server certificate validation. If it is not provided, the hostname used to contact the server is used' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l proxy-url -d 'URL of the proxy to use for requests to the server' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l all -d 'Select all nodes in the cluster'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l admin -d 'Hold the lease as an administrator, until it is released'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -s y -l yes -d 'Skip confirmation of replacing the reason of a lease that you hold already'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l take-malformed -d 'Take over a lease that has a holder but no renewTime or leaseDurationSeconds'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l ignore-medik8s -d 'Ignore leases of medik8s: also take a node that it is working on'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l admin -d 'Hold the lease as an administrator, until it is released'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l insecure-skip-tls-verify -d 'If true, the server\'s certificate will not be checked for validity. This will make your HTTPS connections insecure'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l disable-compression -d 'If true, opt-out of response compression for all requests to the server'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -s h -l help -d 'Print help'
@@ -555,10 +555,10 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and _
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l disable-compression -d 'If true, opt-out of response compression for all requests to the server'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -s l -l selector -d 'Selector (label query) to select nodes by, supports \'=\', \'==\', and \'!=\' (e.g. -l key1=value1,key2=value2)' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -s d -l duration -d 'Duration of the lease, which is renewed while the command runs: the length of time that others wait if this machine fails' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -s r -l reason -d 'Reason to record in the lease' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l wait -d 'Wait until the lease is free. Use --wait=DURATION to give up after that time' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l holder -d 'Holder identity to use instead of your user name, login and host name. Leases of this holder are treated as yours' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -s d -l duration -d 'Duration of the lease, which is renewed while the command runs: the length of time that others wait if this machine fails' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l kubeconfig -d 'Path to the kubeconfig file to use for CLI requests' -r -F
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l context -d 'The name of the kubeconfig context to use' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l cluster -d 'The name of the kubeconfig cluster to use' -r
@@ -579,10 +579,10 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and _
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l tls-server-name -d 'Server name to use for server certificate validation. If it is not provided, the hostname used to contact the server is used' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l proxy-url -d 'URL of the proxy to use for requests to the server' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l all -d 'Select all nodes in the cluster'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l admin -d 'Also take over leases that you hold as an administrator, and give them back'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -s y -l yes -d 'Skip confirmation of replacing the reason of a lease that you hold already'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l take-malformed -d 'Take over a lease that has a holder but no renewTime or leaseDurationSeconds'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l ignore-medik8s -d 'Ignore leases of medik8s: also take a node that it is working on'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l admin -d 'Also take over leases that you hold as an administrator, and give them back'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l insecure-skip-tls-verify -d 'If true, the server\'s certificate will not be checked for validity. This will make your HTTPS connections insecure'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l disable-compression -d 'If true, opt-out of response compression for all requests to the server'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'

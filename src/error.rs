@@ -8,12 +8,15 @@ pub use library::causes;
 
 use kube_leases::client::Refusal;
 
-use crate::{
-    exit::ExitCode,
-    output::words::{election::NO_COORDINATION, paste::pasted},
-};
+use crate::{exit::ExitCode, paste::pasted};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// How to enable coordinated leader election, and what works without it.
+pub const NO_COORDINATION: &str = "coordinated leader election is off: it needs \
+     --feature-gates=CoordinatedLeaderElection=true and --runtime-config=coordination.k8s.io/v1beta1=true (on \
+     1.32 v1alpha2, on 1.31 v1alpha1) on every kube-apiserver, and the same feature gate on the components; 'kubectl lease leaders' shows who \
+     leads without it";
 
 /// Why a command failed.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ pub mod connection;
 pub mod error;
 pub mod exit;
 pub mod output;
+pub mod paste;
 
 pub use error::{Error, Result};
 pub use exit::ExitCode;

@@ -6,6 +6,7 @@
 use clap::{Arg, ArgAction, Command};
 
 use super::flags::is_boolean;
+use crate::output;
 
 /// Lines are no longer than this, nor than the terminal is wide.
 const WIDEST: usize = 100;
@@ -34,7 +35,7 @@ pub(super) fn options(command: &Command) -> String {
 }
 
 fn width() -> usize {
-    let columns = console::Term::stdout().size_checked().map_or(WIDEST, |(_, columns)| columns.into());
+    let columns = output::width().map_or(WIDEST, usize::from);
     columns.clamp(40, WIDEST)
 }
 

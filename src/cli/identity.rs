@@ -8,5 +8,12 @@ pub struct Identity {
     /// Holder identity to use instead of your user name, login and host name. Leases of this holder are
     /// treated as yours.
     #[arg(long, value_name = "NAME")]
-    pub holder: Option<String>,
+    holder: Option<String>,
+}
+
+impl Identity {
+    /// As typed.
+    pub fn holder(&self) -> Option<&str> {
+        self.holder.as_deref()
+    }
 }

@@ -1,9 +1,26 @@
 //! What lists have in common.
 
-use clap::Args;
+use clap::{Args, ValueEnum, builder::PossibleValue};
 
 use super::flags::BooleanFlag as _;
 use crate::output::Format;
+
+impl ValueEnum for Format {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Table, Self::Wide, Self::Json, Self::Yaml, Self::Name]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let name = match self {
+            Self::Table => "table",
+            Self::Wide => "wide",
+            Self::Json => "json",
+            Self::Yaml => "yaml",
+            Self::Name => "name",
+        };
+        Some(PossibleValue::new(name))
+    }
+}
 
 /// How a list is asked for and shown.
 #[derive(Debug, Args)]

@@ -45,6 +45,31 @@ pub enum Maint {
     Run(Run),
 }
 
+/// What `acquire` and `run` have in common.
+#[derive(Debug, Args)]
+pub struct Acquiring {
+    #[command(flatten)]
+    pub nodes: Nodes,
+
+    /// Reason to record in the lease.
+    #[arg(short, long, value_name = "TEXT", value_parser = reason)]
+    pub reason: Option<String>,
+
+    /// Wait until the lease is free. Use --wait=DURATION to give up after that time.
+    #[arg(long, wait())]
+    pub wait: Wait,
+
+    #[command(flatten)]
+    pub identity: Identity,
+
+    /// Skip confirmation of replacing the reason of a lease that you hold already.
+    #[arg(short, long, alias = "confirm", boolean())]
+    pub yes: bool,
+
+    #[command(flatten)]
+    pub taking: Taking,
+}
+
 const ACQUIRE_EXAMPLES: &str = "\
 Examples:
   # Acquire the lease of a node for 30 minutes
@@ -68,33 +93,15 @@ Examples:
     override_usage = "kubectl lease maint acquire (NODE... | -l label | --all) [options]")]
 pub struct Acquire {
     #[command(flatten)]
-    pub nodes: Nodes,
+    pub acquiring: Acquiring,
 
     /// The length of time to hold the lease. At most 1h without --admin.
     #[arg(short, long, default_value = "30m", value_parser = lease_duration, value_name = "DURATION", allow_hyphen_values = true)]
     pub duration: Duration,
 
-    /// Reason to record in the lease.
-    #[arg(short, long, value_name = "TEXT", value_parser = reason)]
-    pub reason: Option<String>,
-
-    /// Wait until the lease is free. Use --wait=DURATION to give up after that time.
-    #[arg(long, wait())]
-    pub wait: Wait,
-
-    #[command(flatten)]
-    pub identity: Identity,
-
     /// Hold the lease as an administrator, until it is released.
     #[arg(long, boolean())]
     pub admin: bool,
-
-    /// Skip confirmation of replacing the reason of a lease that you hold already.
-    #[arg(short, long, alias = "confirm", boolean())]
-    pub yes: bool,
-
-    #[command(flatten)]
-    pub taking: Taking,
 
     #[command(flatten)]
     pub write: Write,
@@ -248,34 +255,16 @@ Examples:
     override_usage = "kubectl lease maint run (NODE... | -l label | --all) [options] -- COMMAND [args...]")]
 pub struct Run {
     #[command(flatten)]
-    pub nodes: Nodes,
+    pub acquiring: Acquiring,
 
     /// Duration of the lease, which is renewed while the command runs: the length of time that others wait if
     /// this machine fails.
     #[arg(short, long, default_value = "5m", value_parser = kept_duration, value_name = "DURATION", allow_hyphen_values = true)]
     pub duration: Duration,
 
-    /// Reason to record in the lease.
-    #[arg(short, long, value_name = "TEXT", value_parser = reason)]
-    pub reason: Option<String>,
-
-    /// Wait until the lease is free. Use --wait=DURATION to give up after that time.
-    #[arg(long, wait())]
-    pub wait: Wait,
-
-    #[command(flatten)]
-    pub identity: Identity,
-
     /// Also take over leases that you hold as an administrator, and give them back.
     #[arg(long, boolean())]
     pub admin: bool,
-
-    /// Skip confirmation of replacing the reason of a lease that you hold already.
-    #[arg(short, long, alias = "confirm", boolean())]
-    pub yes: bool,
-
-    #[command(flatten)]
-    pub taking: Taking,
 
     /// Command to run, with its arguments.
     #[arg(last = true, required = true, value_name = "COMMAND")]

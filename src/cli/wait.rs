@@ -21,14 +21,6 @@ impl Wait {
     pub fn is_set(self) -> bool {
         self != Self::No
     }
-
-    /// How long to wait at most, if there is a limit.
-    pub fn limit(self) -> Option<Duration> {
-        match self {
-            Self::No | Self::Unlimited => None,
-            Self::AtMost(limit) => Some(limit),
-        }
-    }
 }
 
 impl From<Wait> for kube_leases::protocols::Wait {
@@ -139,13 +131,5 @@ mod tests {
         for line in ["x --wait=", "x --wait=-5m", "x --wait=30M", "x --wait=soon", "x --wait --wait"] {
             assert_eq!(parse(line).err().unwrap().exit_code(), 2, "{line}");
         }
-    }
-
-    #[test]
-    fn only_a_duration_is_a_limit() {
-        assert_eq!(Wait::No.limit(), None);
-        assert_eq!(Wait::Unlimited.limit(), None);
-        assert_eq!(Wait::AtMost(Duration::from_secs(5)).limit(), Some(Duration::from_secs(5)));
-        assert_eq!(Wait::default(), Wait::No);
     }
 }

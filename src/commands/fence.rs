@@ -19,7 +19,7 @@ use crate::{
         Brief, Printer, Tone,
         progress::WaitLine,
         prompt,
-        taking::{self, Taking},
+        taking::{self, TakingReport},
         words::{
             fencing::{attached, change, harm, heard, taint, unfit},
             leases::not_taken_error,
@@ -30,7 +30,7 @@ use crate::{
 use kube_leases::{
     client::{Cluster, NODES, VOLUME_ATTACHMENTS, single::Address, surroundings},
     protocols::{
-        Held, Released, TakingProgress as _, TakingStep, Wait,
+        Held, Released, TakingProgress as _, TakingStep,
         fence::{self, FenceProgress, FenceRequest, NotFenced},
         process_suffix,
     },
@@ -50,7 +50,7 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
     let at = Address::new("", &args.node);
     let (shown, who, ()) = tokio::try_join!(
         async { fence::look(cluster, &args.node).await.map_err(unread) },
-        who(&args.identity, false, cluster),
+        who(args.identity.holder(), false, cluster),
         check_permission("patch", NODES, &at, cluster)
     )?;
     let nothing_to_do = if args.undo {
@@ -100,11 +100,7 @@ pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Resu
         undo: args.undo,
         writing: writing(&args.write),
         who: who.to_string(),
-        wait: match args.wait.limit() {
-            _ if !args.wait.is_set() => Wait::No,
-            Some(limit) => Wait::AtMost(limit),
-            None => Wait::Forever,
-        },
+        wait: args.wait.into(),
     };
     let outcome = fence::fence(cluster, &request, &claims, interrupts(), &mut fencing).await;
     fencing.outcome(outcome)
@@ -196,7 +192,7 @@ impl Fencing<'_> {
 
 impl FenceProgress for Fencing<'_> {
     fn taking(&mut self, step: TakingStep<'_>) {
-        Taking::new(self.printer).step(step);
+        TakingReport::new(self.printer).step(step);
     }
 
     fn written(&mut self) {

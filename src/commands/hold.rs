@@ -7,7 +7,7 @@ use crate::{
     exit::ExitCode,
     output::{
         Printer,
-        taking::Taking,
+        taking::TakingReport,
         words::leases::{blocked, holding, not_taken_error},
     },
 };
@@ -26,8 +26,9 @@ pub async fn run(args: &Hold, cluster: &Cluster, printer: &mut Printer) -> Resul
     let program = under::program()?;
     let at = Address::new(cluster.namespace(), &args.name);
     check_namespace(&at)?;
-    let (who, lease) =
-        tokio::try_join!(who(&args.identity, false, cluster), async { Ok(cluster.lease(&at).await?) })?;
+    let (who, lease) = tokio::try_join!(who(args.identity.holder(), false, cluster), async {
+        Ok(cluster.lease(&at).await?)
+    })?;
     if lease.as_ref().is_some_and(|lease| lease.value.spec.strategy.is_some()) {
         return Err(Error::Refused {
             message: format!(
@@ -37,10 +38,10 @@ pub async fn run(args: &Hold, cluster: &Cluster, printer: &mut Printer) -> Resul
             hint: Some("hold another lease".into()),
         });
     }
-    let who = if args.identity.holder.is_some() { who } else { who.unique(&process_suffix()) };
+    let who = if args.identity.holder().is_some() { who } else { who.unique(&process_suffix()) };
     let seconds = i32::try_from(args.duration.as_secs()).unwrap_or(i32::MAX);
     let claim = Claim::new(at, Terms::observed(who), seconds);
-    let mut progress = Taking::new(printer);
+    let mut progress = TakingReport::new(printer);
     let held = acquire_observed(cluster, &claim, lease, args.wait.into(), interrupts(), &mut progress).await;
     let held = held.map_err(not_held)?;
     under::run(&[held], Schedule::new(args.duration), &program, &args.command, cluster, printer).await

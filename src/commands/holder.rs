@@ -1,15 +1,14 @@
 //! The holder identity that a command acts under.
 
 use crate::{
-    cli::Identity,
     error::{Error, Result},
     output::words::leases as words,
 };
 use kube_leases::{Error as LibraryError, client::Cluster, rules::holder::Who};
 
 /// As told, or the authenticated user on this host.
-pub async fn who(identity: &Identity, admin: bool, cluster: &Cluster) -> Result<Who> {
-    if let Some(holder) = &identity.holder {
+pub async fn who(holder: Option<&str>, admin: bool, cluster: &Cluster) -> Result<Who> {
+    if let Some(holder) = holder {
         return Who::named(holder, admin)
             .map_err(|why| Error::usage(format!("--holder '{holder}': {}", words::invalid_holder(why))));
     }

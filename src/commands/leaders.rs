@@ -104,12 +104,12 @@ impl Part {
 
 /// The pods and nodes that there are. None at all is the same as not being allowed to look: no
 /// conclusions are drawn from it.
-struct Names<'a> {
+struct KnownPlaces<'a> {
     pods: HashMap<&'a str, Vec<&'a str>>,
     nodes: HashSet<&'a str>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> KnownPlaces<'a> {
     fn new(pods: &'a [Object<Part>], nodes: &'a [Object<Part>]) -> Self {
         let mut by_name: HashMap<&str, Vec<&str>> = HashMap::new();
         for pod in pods {
@@ -120,7 +120,7 @@ impl<'a> Names<'a> {
     }
 }
 
-impl Places for Names<'_> {
+impl Places for KnownPlaces<'_> {
     fn pods(&self, name: &str) -> Option<Vec<&str>> {
         (!self.pods.is_empty()).then(|| self.pods.get(name).cloned().unwrap_or_default())
     }
@@ -138,18 +138,18 @@ struct Leases<'a> {
 
 impl View for Leases<'_> {
     type Object = Part;
-    type Item = Row;
+    type Item = LeaderRow;
 
     fn key(part: &Part) -> String {
         let metadata = part.metadata();
         format!("{}/{}", metadata.namespace, metadata.name)
     }
 
-    fn items(&self, sources: &[Vec<Object<Part>>], now: ServerTime) -> Vec<Row> {
+    fn items(&self, sources: &[Vec<Object<Part>>], now: ServerTime) -> Vec<LeaderRow> {
         let [leases, pods, nodes] = sources else { return Vec::new() };
-        let places = Names::new(pods, nodes);
+        let places = KnownPlaces::new(pods, nodes);
         let mut seen = self.seen.borrow_mut();
-        let mut rows: Vec<Row> = leases
+        let mut rows: Vec<LeaderRow> = leases
             .iter()
             .filter_map(|object| {
                 let Part::Lease(lease) = &*object.value else { return None };
@@ -161,7 +161,7 @@ impl View for Leases<'_> {
                 let history = seen.entry(key.clone()).or_default();
                 history.observe(lease.holder(), now);
                 let belongs = leader::belongs(lease, &places);
-                Some(Row {
+                Some(LeaderRow {
                     state: leader::state(lease, &belongs, now),
                     flapping: history.is_flapping(now),
                     changes: history.count,
@@ -175,7 +175,7 @@ impl View for Leases<'_> {
         rows
     }
 
-    fn summary(&self, rows: &[Row]) -> String {
+    fn summary(&self, rows: &[LeaderRow]) -> String {
         let count = |state| rows.iter().filter(|row| row.state == state).count();
         let flapping = rows.iter().filter(|row| row.flapping).count();
         let flapping = if flapping == 0 { String::new() } else { format!(", {flapping} flapping") };
@@ -185,7 +185,7 @@ impl View for Leases<'_> {
 
 /// A leader-election lease.
 #[derive(Clone)]
-struct Row {
+struct LeaderRow {
     key: String,
     object: Object<Part>,
     belongs: Belongs,
@@ -194,7 +194,7 @@ struct Row {
     flapping: bool,
 }
 
-impl Row {
+impl LeaderRow {
     fn lease(&self) -> &Lease {
         static NONE: std::sync::LazyLock<Lease> = std::sync::LazyLock::new(Lease::default);
         match &*self.object.value {
@@ -226,7 +226,7 @@ impl Row {
     }
 }
 
-impl Item for Row {
+impl Item for LeaderRow {
     const KIND: &'static str = "Leader";
 
     fn headers(wide: bool) -> &'static [&'static str] {

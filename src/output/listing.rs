@@ -6,7 +6,7 @@ use super::{structured, table::Cell, table::Tone};
 use kube_leases::rules::time::ServerTime;
 
 /// `-o`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     #[default]
     Table,

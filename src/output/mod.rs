@@ -17,3 +17,8 @@ pub mod words;
 pub use listing::{Change, Format, Item};
 pub use printer::{Brief, Printer};
 pub use table::{Cell, Tone};
+
+/// How wide the terminal is, if stdout is one.
+pub fn width() -> Option<u16> {
+    console::Term::stdout().size_checked().map(|(_, width)| width)
+}

@@ -157,7 +157,7 @@ impl Printer {
     ) -> String {
         let wide = format == Format::Wide;
         let rows: Vec<_> = items.iter().flat_map(|item| item.rows(now, wide)).collect();
-        let width = console::Term::stdout().size_checked().map(|(_, width)| width);
+        let width = super::width();
         let look = Look { width: width.filter(|_| I::WRAPS && self.terminal), ..self.look() };
         table::render(headers.then(|| I::headers(wide)), &rows, look)
     }

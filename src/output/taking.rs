@@ -19,13 +19,13 @@ use kube_leases::{
 };
 
 /// Says what happens on the way to taking leases.
-pub struct Taking<'a> {
+pub struct TakingReport<'a> {
     printer: &'a mut Printer,
     bar: Option<Bar>,
     line: Option<WaitLine>,
 }
 
-impl<'a> Taking<'a> {
+impl<'a> TakingReport<'a> {
     pub fn new(printer: &'a mut Printer) -> Self {
         Self { printer, bar: None, line: None }
     }
@@ -49,7 +49,7 @@ impl<'a> Taking<'a> {
     }
 }
 
-impl TakingProgress for Taking<'_> {
+impl TakingProgress for TakingReport<'_> {
     fn step(&mut self, step: TakingStep<'_>) {
         match step {
             TakingStep::Remark(it) => self.printer.warn(&remark(it)),

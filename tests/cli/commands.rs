@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use kubectl_lease::{cli, commands, output::Printer};
 use serde_json::{Value, json};
 
-use crate::scripted::{Expected, Scripted, conflict, found, listed, missing, on, refused, written};
+use crate::scripted::{Expected, Request, Scripted, conflict, found, listed, missing, on, refused, written};
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-maintenance/leases";
 const MEDIK8S: &str = "/apis/coordination.k8s.io/v1/namespaces/medik8s-leases/leases/node-a";
@@ -52,6 +52,14 @@ fn lease(holder: &str) -> Value {
             "acquireTime": time(10), "renewTime": time(10), "leaseTransitions": 4,
         },
     })
+}
+
+/// What John has taken over from Jane.
+fn johns() -> Value {
+    let mut lease = lease("john");
+    lease["metadata"]["resourceVersion"] = json!("42");
+    lease["spec"]["leaseTransitions"] = json!(5);
+    lease
 }
 
 /// What is read of a node before its lease is taken.
@@ -198,4 +206,177 @@ fn leaders_without_a_leader_are_an_exit_code_only_where_that_is_asked_for() {
         assert_eq!(run(&server, typed).code, code, "{typed}");
         server.done();
     }
+}
+
+#[test]
+fn releasing_what_changes_hands_meanwhile_releases_nothing() {
+    let mut script = looks(Some(lease("jane")));
+    script.push(on(format!("PATCH {LEASES}/a"), conflict()));
+    script.push(on(format!("GET {LEASES}/a"), found(johns())));
+    let server = Scripted::start(script);
+    let outcome = run(&server, "maint release a --holder jane");
+    assert_eq!((outcome.code, &*outcome.stdout), (5, ""));
+    assert!(outcome.stderr.starts_with("error: a changed hands"), "{}", outcome.stderr);
+    let writes = server.writes();
+    assert_eq!(writes.len(), 1);
+    assert_eq!(writes[0].body["metadata"]["resourceVersion"], "41");
+}
+
+#[test]
+fn releasing_what_was_only_renewed_meanwhile_is_done_with_the_new_version() {
+    let before = lease("jane");
+    let mut renewed = before.clone();
+    renewed["metadata"]["resourceVersion"] = json!("42");
+    renewed["spec"]["renewTime"] = json!(time(1));
+    let mut script = looks(Some(before));
+    script.push(on(format!("PATCH {LEASES}/a"), conflict()));
+    script.push(on(format!("GET {LEASES}/a"), found(renewed.clone())));
+    script.push(on(format!("PATCH {LEASES}/a"), written(renewed, "43")));
+    let server = Scripted::start(script);
+    let outcome = run(&server, "maint release a --holder jane");
+    assert_eq!((outcome.code, &*outcome.stdout, &*outcome.stderr), (0, "a released\n", ""));
+    let versions: Vec<_> =
+        server.writes().iter().map(|write| write.body["metadata"]["resourceVersion"].clone()).collect();
+    assert_eq!(versions, ["41", "42"]);
+}
+
+#[test]
+fn renewing_what_was_taken_meanwhile_writes_nothing_more_and_says_who_holds_it() {
+    let mut script = looks(Some(lease("jane")));
+    script.push(on(format!("PATCH {LEASES}/a"), conflict()));
+    // To decide again; and to undo it, for a proxy may have sent the write twice.
+    script.push(on(format!("GET {LEASES}/a"), found(johns())));
+    script.push(on(format!("GET {LEASES}/a"), found(johns())));
+    let server = Scripted::start(script);
+    let outcome = run(&server, "maint renew a --holder jane --duration 5m");
+    assert_eq!((outcome.code, &*outcome.stdout), (4, ""));
+    assert!(outcome.stderr.contains("held by 'john'"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("hint: 'kubectl lease maint status a'"), "{}", outcome.stderr);
+    assert_eq!(server.writes().len(), 1);
+}
+
+const CANDIDATES: &str = "/apis/coordination.k8s.io/v1beta1/namespaces/shop/leasecandidates";
+const LED: &str = "/apis/coordination.k8s.io/v1/namespaces/shop/leases";
+
+/// A candidate for the lease `till` that renewed so many seconds ago.
+fn candidate(name: &str, renewed: i64, version: &str) -> Value {
+    json!({
+        "metadata": {
+            "name": name, "namespace": "shop", "uid": format!("uid-{name}"), "resourceVersion": version,
+            "creationTimestamp": format!("{:.0}", Timestamp::now() - SignedDuration::from_hours(2)),
+        },
+        "spec": {
+            "leaseName": "till", "strategy": "OldestEmulationVersion",
+            "binaryVersion": "1.37.1", "emulationVersion": "1.37.0",
+            "renewTime": time(renewed), "pingTime": null,
+        },
+    })
+}
+
+/// With a priority that was set by a pin.
+fn preferred(name: &str, version: &str) -> Value {
+    let mut candidate = candidate(name, 10, version);
+    candidate["metadata"]["annotations"] = json!({
+        "kubectl-lease.dev/priority": "5", "kubectl-lease.dev/original-emulation-version": "1.37.0",
+    });
+    candidate
+}
+
+/// What is read of the elections in a namespace.
+fn elections(candidates: &[Value]) -> Vec<Expected> {
+    let lease = json!({
+        "metadata": { "name": "till", "namespace": "shop", "uid": "till", "resourceVersion": "9" },
+        "spec": {
+            "holderIdentity": "b", "leaseDurationSeconds": 15, "renewTime": time(1), "acquireTime": time(60),
+            "strategy": "OldestEmulationVersion",
+        },
+    });
+    vec![
+        // Whether candidates are served in v1.
+        on("GET /apis/coordination.k8s.io/v1", found(json!({ "resources": [] }))),
+        on(format!("GET {CANDIDATES}"), listed(candidates)),
+        on(format!("GET {LED}"), listed(&[lease])),
+    ]
+}
+
+#[test]
+fn what_was_left_behind_is_deleted_as_it_was_read() {
+    let mut script = elections(&[candidate("a", 2400, "7"), candidate("b", 10, "8")]);
+    script
+        .push(on(format!("DELETE {CANDIDATES}/a"), found(json!({ "kind": "Status", "status": "Success" }))));
+    let server = Scripted::start(script);
+    let outcome = run(&server, "candidates prune -n shop --yes");
+    assert_eq!(
+        (outcome.code, &*outcome.stdout),
+        (0, "leasecandidate.coordination.k8s.io \"a\" deleted\n"),
+        "{}",
+        outcome.stderr
+    );
+    let writes = server.writes();
+    assert_eq!(writes[0].body["preconditions"], json!({ "uid": "uid-a", "resourceVersion": "7" }));
+}
+
+#[test]
+fn a_candidate_that_renews_is_not_deleted_by_its_name() {
+    let server = Scripted::start(elections(&[candidate("a", 10, "7"), candidate("b", 10, "8")]));
+    let outcome = run(&server, "candidates prune a -n shop --yes");
+    assert_eq!((outcome.code, &*outcome.stdout), (6, ""));
+    assert!(outcome.stderr.starts_with("error: a was not left behind: it renews"), "{}", outcome.stderr);
+    assert_eq!(server.writes().len(), 0);
+}
+
+#[test]
+fn one_that_leads_is_not_deleted_by_its_name() {
+    let server = Scripted::start(elections(&[candidate("a", 10, "7"), candidate("b", 2400, "8")]));
+    let outcome = run(&server, "candidates prune b -n shop --yes");
+    assert_eq!(outcome.code, 6);
+    assert!(outcome.stderr.contains("b was not left behind: it leads"), "{}", outcome.stderr);
+    assert_eq!(server.writes().len(), 0);
+}
+
+#[test]
+fn a_dry_run_of_pruning_pings_nothing() {
+    // Late, but for half an hour yet it may be alive.
+    let server = Scripted::start(elections(&[candidate("a", 600, "7"), candidate("b", 10, "8")]));
+    let outcome = run(&server, "candidates prune -n shop --dry-run=client");
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("\"a\" deleted (dry run)"), "{}", outcome.stdout);
+    assert_eq!(server.writes().len(), 0);
+}
+
+#[test]
+fn clearing_a_priority_is_decided_again_on_a_conflict() {
+    let mut script = elections(&[preferred("a", "7"), candidate("b", 10, "8")]);
+    script.push(on(format!("PATCH {CANDIDATES}/a"), conflict()));
+    script.push(on(format!("GET {CANDIDATES}/a"), found(preferred("a", "8"))));
+    script.push(on(format!("PATCH {CANDIDATES}/a"), written(preferred("a", "8"), "9")));
+    let server = Scripted::start(script);
+    let outcome = run(&server, "candidates clear-priority a -n shop --yes --force");
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let versions: Vec<_> =
+        server.writes().iter().map(|write| write.body["metadata"]["resourceVersion"].clone()).collect();
+    assert_eq!(versions, ["7", "8"]);
+}
+
+#[test]
+fn setting_a_priority_is_decided_again_on_a_conflict() {
+    let mut script = elections(&[candidate("a", 10, "7"), candidate("b", 10, "8")]);
+    let controller = json!({
+        "metadata": { "name": "leader-election-controller", "namespace": "kube-system" },
+        "spec": { "holderIdentity": "apiserver", "leaseDurationSeconds": 15, "renewTime": time(1) },
+    });
+    let system = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/leader-election-controller";
+    script.push(on(format!("GET {system}"), found(controller)));
+    // Whether this server has a field for priorities: it drops it.
+    script.push(on(format!("PATCH {CANDIDATES}/a"), found(candidate("a", 10, "7"))));
+    script.push(on(format!("PATCH {CANDIDATES}/a"), conflict()));
+    script.push(on(format!("GET {CANDIDATES}/a"), found(candidate("a", 5, "8"))));
+    script.push(on(format!("PATCH {CANDIDATES}/a"), written(candidate("a", 5, "8"), "9")));
+    let server = Scripted::start(script);
+    let outcome = run(&server, "candidates set-priority a 5 -n shop --yes --dry-run=server");
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let writes = server.writes();
+    let version = |write: &Request| write.body["metadata"]["resourceVersion"].clone();
+    assert_eq!(writes.iter().map(version).collect::<Vec<_>>(), [json!(null), json!("7"), json!("8")]);
+    assert!(writes.iter().all(|write| write.query.contains("dryRun=All")), "{writes:#?}");
 }

@@ -11,6 +11,7 @@ mod stub;
 
 #[cfg(unix)] // a script
 mod at_once;
+mod codes;
 mod commands;
 #[cfg(unix)] // in bash
 mod completion;

@@ -40,7 +40,7 @@ fn every_command_does_its_work_on_the_oldest_release() {
         found.unwrap()["message"].as_str().unwrap().to_owned()
     };
     if message("server").starts_with("v1.31.") {
-        assert_eq!(message("coordinated election"), "served as v1alpha1");
+        assert_eq!(message("coordinated-election"), "served as v1alpha1");
     }
 
     lead(&plane, &plugin);

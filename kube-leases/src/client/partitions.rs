@@ -14,6 +14,7 @@ use crate::{
         node::{Node, NodeContact},
         pod::Pod,
         stopped::{Stopped, Whereabouts},
+        stranded::{Stranding, stranding},
         surroundings::{HeldBy, Surroundings},
         time::ServerTime,
         workload::{Kind, Workload},
@@ -91,16 +92,13 @@ pub async fn read(
     let mut strange: BTreeSet<String> = lost.iter().map(|node| node.value.metadata.name.clone()).collect();
 
     let missing = Mutex::new(BTreeSet::new());
+    let all = which.sees_all().then_some(&names);
     let stranded = |pod: &Pod| {
-        let node = &pod.spec.node_name;
-        if pod.is_finished() || node.is_empty() {
-            return false;
+        let why = stranding(pod, &strange, all);
+        if why == Some(Stranding::Missing) {
+            lock(&missing).insert(pod.spec.node_name.clone());
         }
-        if which.sees_all() && !names.contains(node) {
-            lock(&missing).insert(node.clone());
-            return true;
-        }
-        strange.contains(node)
+        why.is_some()
     };
     let pods = cluster.list_where(&which.pods().bare(bare), |pod: &Pod| stranded(pod) || wanted(pod)).await?;
     let mut missing = std::mem::take(&mut *lock(&missing));
@@ -110,10 +108,8 @@ pub async fn read(
         missing.retain(|name| joined.iter().all(|node| node.name != *name));
     }
     strange.extend(missing);
-    let (pods, mut others): (Vec<_>, Vec<_>) = pods
-        .items
-        .into_iter()
-        .partition(|pod| strange.contains(&pod.value.spec.node_name) && !pod.value.is_finished());
+    let (pods, mut others): (Vec<_>, Vec<_>) =
+        pods.items.into_iter().partition(|pod| stranding(&pod.value, &strange, None).is_some());
     // What is on a node that has joined is not stranded.
     others.retain(|pod| wanted(&pod.value));
     if !pods.is_empty() {

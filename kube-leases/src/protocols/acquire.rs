@@ -31,15 +31,16 @@ pub type KnownClaim = (Claim, Option<Object<Lease>>);
 /// A lease that was taken, and how it stood before.
 pub type TakenLease = (Held, MaintenanceStanding);
 
-/// Whether a lease that cannot be taken now is waited for.
+/// Whether to wait for what cannot be done, or is not over, now: for a lease that is held, or for what follows on
+/// a write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wait {
-    /// It is not.
+    /// Do not wait.
     #[default]
     No,
     /// For so long.
     AtMost(Duration),
-    /// Until it is free.
+    /// As long as it takes.
     Forever,
 }
 
@@ -47,6 +48,15 @@ impl Wait {
     /// Whether it is waited for at all.
     pub fn waits(self) -> bool {
         self != Self::No
+    }
+
+    /// For how long, if at all.
+    pub fn limit(self) -> Option<Duration> {
+        match self {
+            Self::No => None,
+            Self::AtMost(limit) => Some(limit),
+            Self::Forever => Some(Duration::MAX),
+        }
     }
 
     /// Until when, where that is limited.

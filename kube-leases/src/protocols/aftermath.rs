@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, ops::ControlFlow, time::Duration};
 
 use tokio::time::Instant;
 
-use super::observe::until;
+use super::{Wait, observe::until};
 use crate::{
     client::{Cluster, PODS, Query, single::Addressed as _, surroundings, watch::WatchEvent},
     error::{Error, Result},
@@ -25,28 +25,6 @@ const SCHEDULED_WITHIN: Duration = Duration::from_secs(2);
 const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
 /// How long pod GC may take that runs at all.
 const COLLECTED_WITHIN: Duration = Duration::from_secs(120);
-
-/// Whether the replacements are waited for until they are ready.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AftermathWait {
-    /// Only as long as takes to see them come.
-    #[default]
-    Short,
-    /// For so long.
-    AtMost(Duration),
-    /// As long as it takes.
-    Forever,
-}
-
-impl AftermathWait {
-    fn limit(self, otherwise: Duration) -> Option<Duration> {
-        match self {
-            Self::Short => Some(otherwise),
-            Self::AtMost(limit) => Some(limit),
-            Self::Forever => None,
-        }
-    }
-}
 
 /// Receives what is waited for, where that takes longer.
 pub trait AftermathProgress: Send {
@@ -76,14 +54,14 @@ pub struct PodOutcome {
 #[derive(Debug)]
 pub struct Aftermath {
     start: Instant,
-    wait: AftermathWait,
+    wait: Wait,
     /// What replaces one of them does not replace another.
     taken: BTreeSet<String>,
 }
 
 impl Aftermath {
     /// From now on.
-    pub fn new(wait: AftermathWait) -> Self {
+    pub fn new(wait: Wait) -> Self {
         Self { start: Instant::now(), wait, taken: BTreeSet::new() }
     }
 
@@ -113,11 +91,11 @@ impl Aftermath {
             // It does not end before its node is back: its replacement is all there is to see.
             stays: choice == Choice::Safely(Safe::Replace),
             replacement: expected.as_ref().map(|owner| owner.uid.as_str()),
-            ready: self.wait != AftermathWait::Short,
+            ready: self.wait != Wait::No,
             taken: &self.taken,
             began,
         };
-        let deadline = self.wait.limit(limit).and_then(|limit| self.by(limit));
+        let deadline = self.by(self.wait.limit().unwrap_or(limit));
         if deadline.is_none_or(|deadline| deadline > Instant::now() + REPLACED_WITHIN) {
             progress.waiting(pod);
         }

@@ -1,10 +1,12 @@
 //! Deleting a pod as it was judged, or not at all.
 
+use std::sync::Arc;
+
 use crate::{
     client::{
         Cluster, PODS,
         single::{Address, Addressed as _, DeleteRequest},
-        surroundings::refresh,
+        surroundings::{self, refresh},
     },
     error::Error,
     rules::{
@@ -48,6 +50,33 @@ impl NotDeleted {
         }
         if error.is_not_found() { Self::Gone } else { Self::Failed(error) }
     }
+}
+
+/// Why what was shown does not hold any more.
+#[derive(Debug)]
+pub enum NotAsShown {
+    /// This pod would not be judged so any more.
+    Changed(Arc<Pod>, PodChange),
+    /// What is there now could not be read.
+    Failed(Error),
+}
+
+/// Checks that all are as they were shown, and returns what is around them now: a person takes time to think, and
+/// the world goes on meanwhile. Each is judged as if those before it were gone.
+///
+/// # Errors
+/// What has changed, of the first that has; or what could not be read.
+pub async fn still_as_shown(cluster: &Cluster, shown: &[&Judged]) -> Result<Surroundings, NotAsShown> {
+    let pods: Vec<&Pod> = shown.iter().map(|one| &*one.pod).collect();
+    let around = surroundings::read(cluster, &pods).await.map_err(NotAsShown::Failed)?;
+    let mut later = around.clone();
+    for one in shown {
+        if let Some(change) = one.change(None, &later, cluster.server_time()) {
+            return Err(NotAsShown::Changed(one.pod.clone(), change));
+        }
+        later.spend(&one.pod);
+    }
+    Ok(around)
 }
 
 /// Whether something is written.

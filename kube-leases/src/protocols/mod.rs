@@ -13,6 +13,7 @@ mod broadcast;
 #[cfg(unix)]
 pub mod child;
 mod claim;
+pub mod clocks;
 mod concurrent;
 pub mod delete;
 pub mod elections;
@@ -69,11 +70,12 @@ mod tests {
 
     use super::*;
     use crate::{
-        Interrupts,
         client::{
             self, Cluster, Resource, partitions,
             single::{Address, Writing},
         },
+        interrupts::Interrupts,
+        program::Program,
         rules::{
             candidate::Candidate, deadline::Schedule, deletion, identity::Identity, plan::Plan, pod::Pod,
             surroundings::Surroundings,
@@ -95,7 +97,8 @@ mod tests {
         (request, fencing): (&fence::FenceRequest<'_>, &mut dyn fence::FenceProgress),
     ) {
         is_send(delete::delete(cluster, judged, deletion::Choice::Force, around, delete::DeleteMode::Yes));
-        let mut aftermath = aftermath::Aftermath::new(aftermath::AftermathWait::Forever);
+        is_send(delete::still_as_shown(cluster, &[judged]));
+        let mut aftermath = aftermath::Aftermath::new(Wait::Forever);
         let began = cluster.server_time();
         is_send(aftermath.of(cluster, judged, deletion::Choice::Force, began, &mut ()));
         is_send(aftermath::still_there(cluster, &judged.pod));
@@ -112,15 +115,7 @@ mod tests {
         is_send(release_all(cluster, held, true, interrupts));
         is_send(release_found(cluster, held, &Writing::default(), |_, _| ()));
         #[cfg(unix)]
-        is_send(run(
-            cluster,
-            held,
-            Schedule::new(Duration::ZERO),
-            &crate::program::Program::at(""),
-            &[],
-            interrupts,
-            |_| (),
-        ));
+        is_send(run(cluster, held, Schedule::new(Duration::ZERO), &Program::at(""), &[], interrupts, |_| ()));
     }
 
     #[expect(dead_code)]
@@ -138,7 +133,7 @@ mod tests {
         is_send(priority::set(cluster, resource, targets, setting, progress, interrupts));
         is_send(clear::clear(cluster, resource, candidates, plans.to_vec(), clearing, progress, interrupts));
         is_send(repair::repair(cluster, defect, &Writing::default()));
-        is_send(prune::look_again(cluster, resource, candidates));
+        is_send(prune::left_behind(cluster, resource, &[], true, cluster.server_time()));
         is_send(prune::delete(cluster, resource, candidates, false, |_| ControlFlow::Continue(())));
         is_send(handover::acknowledges(cluster, resource, candidates[0], handover::FRESH));
         is_send(handover::acknowledgements_of(cluster, resource, candidates));

@@ -54,6 +54,23 @@ pub enum NotRead {
     Controllers(Kind),
 }
 
+impl NotRead {
+    /// The same for programs: never renamed.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Nodes => "nodes",
+            Self::Heartbeats => "heartbeats",
+            Self::MaintenanceLeases => "maintenance-leases",
+            Self::LeaderLeases => "leader-leases",
+            Self::PersistentVolumeClaims => "persistent-volume-claims",
+            Self::PersistentVolumes => "persistent-volumes",
+            Self::VolumeAttachments => "volume-attachments",
+            Self::PodDisruptionBudgets => "pod-disruption-budgets",
+            Self::Controllers(_) => "controllers",
+        }
+    }
+}
+
 /// All there is to say about force-deleting one pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assessment {

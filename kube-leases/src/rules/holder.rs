@@ -107,6 +107,11 @@ impl Who {
         holder == self.plain || (self.admin && holder == self.admin_identity())
     }
 
+    /// Whether a holder is the same user as an administrator, whether we act as one or not.
+    pub fn holds_as_administrator(&self, holder: &str) -> bool {
+        holder == self.admin_identity()
+    }
+
     /// Whether it holds as an administrator.
     pub fn is_admin(&self) -> bool {
         self.admin
@@ -148,6 +153,11 @@ mod tests {
         assert!(who.is("jane@laptop") && admin.is("jane@laptop") && admin.is("kubeadm:jane@laptop"));
         assert!(!who.is("kubeadm:jane@laptop"), "what an administrator holds takes --admin");
         assert!(!who.is("kubeadm:john@laptop"));
+        for (holder, is) in
+            [("kubeadm:jane@laptop", true), ("jane@laptop", false), ("kubeadm:john@laptop", false)]
+        {
+            assert_eq!((who.holds_as_administrator(holder), admin.holds_as_administrator(holder)), (is, is));
+        }
         assert!(!who.is(""));
     }
 

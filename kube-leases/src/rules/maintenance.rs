@@ -321,9 +321,20 @@ fn micros(time: Timestamp) -> Timestamp {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// A lease of a holder who renewed it so many seconds ago.
+    pub(in crate::rules) fn lease(holder: &str, renewed: i64, seconds: i32, now: ServerTime) -> Lease {
+        let spec = LeaseSpec {
+            holder_identity: Some(holder.to_owned()),
+            renew_time: Some(MicroTime(now.0 - SignedDuration::from_secs(renewed))),
+            lease_duration_seconds: Some(seconds),
+            ..LeaseSpec::default()
+        };
+        Lease { spec, ..Lease::default() }
+    }
 
     fn at(seconds: f64) -> Timestamp {
         Timestamp::UNIX_EPOCH + SignedDuration::from_secs_f64(1_000_000.0 + seconds)

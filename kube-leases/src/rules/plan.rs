@@ -7,6 +7,7 @@ use super::{
     election::{CoordinatedElection, Outlook},
     forecast::{Doubt, Forecast, Strands},
     lease::Lease,
+    remains::expired,
     time::ServerTime,
 };
 
@@ -89,6 +90,21 @@ impl Plan {
                 plans.push(Self::new(election, change, now));
             }
         }
+        plans
+    }
+
+    /// Where leadership moves when these candidates are gone: one that does not acknowledge pings can keep a better
+    /// one from being elected, by its strategy.
+    pub fn without<'e, 'a: 'e>(
+        elections: impl IntoIterator<Item = &'e CoordinatedElection<'a>>,
+        gone: &[&Candidate],
+        now: ServerTime,
+    ) -> Vec<Self> {
+        let change = |it: &Candidate| {
+            gone.iter().any(|gone| gone.metadata.uid == it.metadata.uid).then(|| expired(it))
+        };
+        let mut plans = Self::all(elections, &change, now);
+        plans.retain(Self::moves_by_the_change);
         plans
     }
 
@@ -183,6 +199,38 @@ mod tests {
         let elections = [election("x"), election("y"), election("x")];
         let plans = Plan::all(&elections, &|_| None, now());
         assert_eq!(plans.iter().map(|plan| plan.lease.as_str()).collect::<Vec<_>>(), ["x", "y"]);
+    }
+
+    /// a leads, b and c are as good as one another but for their age. A dead one with a strategy of its own keeps the
+    /// others from being elected.
+    #[test]
+    fn where_leadership_moves_without_the_dead() {
+        let mut all = [
+            candidate("a", "1.37.1", "1.37.0", 30),
+            candidate("b", "1.37.1", "1.37.0", 40),
+            candidate("c", "1.37.1", "1.37.0", 10),
+            candidate("d", "1.37.1", "1.37.0", 5),
+        ];
+        for it in &mut all {
+            it.metadata.uid = format!("uid-{}", it.metadata.name);
+        }
+        all[3].spec.strategy = "Foreign".into();
+        let [a, b, c, d] = &all;
+        let lease = held_by("a", 1);
+        let to_b = Some(Forecast::Moves(vec!["b".to_owned()]));
+        for (what, there, gone, moves) in [
+            ("b is about to lead anyway", vec![a, b, c], vec![c], None),
+            ("the others stay behind", vec![a, c], vec![c], None),
+            ("none is gone", vec![a, b, d], vec![], None),
+            ("d stood in b's way", vec![a, b, d], vec![d], to_b.clone()),
+            ("and c goes too", vec![a, b, c, d], vec![d, c], to_b),
+        ] {
+            let election =
+                CoordinatedElection { namespace: "n", name: "l", candidates: there, lease: Some(&lease) };
+            let plans = Plan::without([&election, &election], &gone, now());
+            assert_eq!(plans.iter().map(|plan| plan.forecast.clone()).next(), moves, "{what}");
+            assert!(plans.len() < 2, "{what}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use kube_leases::{
         clear::{self, ClearRequest},
     },
     rules::{
-        choice::{self, Chosen, Unclear},
+        choice::{self, Chosen},
         election::CoordinatedElection,
         plan::Plan,
         priority,
@@ -15,7 +15,7 @@ use kube_leases::{
     },
 };
 
-use super::{agree, gather, reporter::Reporter, waiting};
+use super::{candidate::unclear, confirmation::agree, election::gather, reporter::Reporter};
 use crate::{
     cli::{ClearPriority, DryRun},
     commands::{dry_run_note, interrupts::interrupts, writing},
@@ -23,7 +23,7 @@ use crate::{
     exit::ExitCode,
     output::{
         Printer,
-        words::election::{called, follows, named, of},
+        words::election::{follows, named, of},
     },
 };
 
@@ -74,7 +74,7 @@ pub async fn run(
         reporter.end(Ok(()))?;
     } else {
         let request =
-            ClearRequest { force: args.force, wait: waiting(args.wait), writing: writing(&args.write) };
+            ClearRequest { force: args.force, wait: args.wait.into(), writing: writing(&args.write) };
         let cleared =
             clear::clear(cluster, found.resource, &candidates, plans, &request, &mut reporter, interrupts())
                 .await;
@@ -123,35 +123,4 @@ fn chosen<'e, 'a>(
         }));
     }
     Ok(chosen)
-}
-
-/// A name that means no candidate, or several.
-pub fn unclear(wanted: &str, why: &Unclear<'_, '_>) -> Error {
-    let found = match why {
-        Unclear::None => {
-            return Error::NotFound {
-                message: format!("there is no candidate '{wanted}'"),
-                hint: Some(
-                    "'kubectl lease candidates' lists them; a component that restarts comes back under a new name"
-                        .into(),
-                ),
-            };
-        }
-        Unclear::Several(found) => found,
-    };
-    let mut names: Vec<_> = found
-        .iter()
-        .map(|one| {
-            format!("{} for {}", one.candidate.name(), called(one.election.namespace, one.election.name))
-        })
-        .collect();
-    if names.len() > 5 {
-        let more = names.len() - 4;
-        names.truncate(4);
-        names.push(format!("one of {more} more"));
-    }
-    Error::Usage {
-        message: format!("'{wanted}' can be {}", names.join(", or ")),
-        hint: Some("give the whole name, or --lease or -n".into()),
-    }
 }

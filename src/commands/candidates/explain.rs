@@ -1,5 +1,6 @@
 //! `kubectl lease candidates explain`.
 
+use jiff::SignedDuration;
 use kube_leases::{
     client::{Cluster, Object, Resource, candidates::Part},
     rules::{
@@ -8,6 +9,7 @@ use kube_leases::{
         duration::age,
         election::{Absence, Contender, CoordinatedElection, DecisiveRule, Leader, Outlook},
         forecast::Forecast,
+        preference::{Preference, preference},
         priority::{self, How, Priority},
         strategy::{OLDEST, Strategy},
         time::ServerTime,
@@ -16,7 +18,10 @@ use kube_leases::{
 };
 use serde_json::json;
 
-use super::{gather, row::rows, the_election};
+use super::{
+    election::{gather, the_election},
+    row::rows,
+};
 use crate::{
     cli::Explain,
     error::Result,
@@ -69,10 +74,7 @@ fn document(
 ) -> serde_json::Value {
     let mut wrong: Vec<_> =
         outlook.troubles.iter().map(|it| of_trouble(it, election.key(), now, flags)).collect();
-    wrong.extend(
-        of_controller(controller)
-            .map(|message| json!({ "code": "election-controller", "message": message, "hint": null })),
-    );
+    wrong.extend(of_controller(controller).map(|message| of_silent_controller(controller, &message)));
     let (until, valid) = match &outlook.leader {
         Leader::Held { until, valid, .. } => (until.map(|until| format!("{until:.6}")), *valid),
         _ => (None, false),
@@ -116,6 +118,20 @@ fn document(
         "wrong": wrong,
         "candidates": candidates,
         "lease": lease.map(|object| object.document(kube_leases::client::LEASES)),
+    })
+}
+
+/// What is wrong with the election controller.
+fn of_silent_controller(controller: &Controller, message: &str) -> serde_json::Value {
+    let (state, holder, ago) = match controller {
+        Controller::Silent { holder, ago } => ("silent", Some(holder), Some(*ago)),
+        _ => ("missing", None, None),
+    };
+    // Of one that was never renewed there is no time.
+    let seconds = ago.filter(|ago| *ago != SignedDuration::MAX).map(|ago| ago.as_secs());
+    json!({
+        "code": "election-controller", "state": state, "holder": holder, "secondsSinceRenewal": seconds,
+        "message": message, "hint": null,
     })
 }
 
@@ -169,7 +185,7 @@ fn explanation(
 
     lines.extend([String::new(), decision(outlook, &taking_part)]);
     lines.extend(follows(election, outlook));
-    lines.extend(change(election.namespace, outlook, &taking_part));
+    lines.extend(change(election.namespace, outlook));
 
     let mut wrongs: Vec<_> = outlook
         .troubles
@@ -346,33 +362,21 @@ fn forecast_code(forecast: &Forecast) -> &'static str {
 }
 
 /// How to change it.
-fn change(namespace: &str, outlook: &Outlook<'_>, taking_part: &[&Contender<'_>]) -> Option<String> {
-    let [first, second, ..] = taking_part else { return None };
-    if outlook.strategy != Strategy::Oldest || outlook.is_uncoordinated {
-        return None;
-    }
-    let priority = Priority::of(first.candidate);
-    let higher = priority.map_or(Some(1), |priority| priority.value.checked_add(1))?;
-    let set = format!(
-        "'kubectl lease candidates set-priority {} {higher} -n {namespace}'",
-        pasted(second.candidate.name(), "CANDIDATE")
-    );
-    // Preferring a holder that does not renew any more would leave no candidate to elect.
-    if second.leads && (outlook.leader.valid().is_none() || outlook.preferred.is_some()) {
-        return None;
-    }
-    let pinned = second.candidate.spec.priority.is_none();
-    if pinned && priority::unpinnable(second.candidate, higher, &outlook.taking_part()).is_some() {
-        return Some(format!(
-            "To change it: not by a priority, since {} comes before every pin; see what versions it reports.",
-            first.candidate.name()
-        ));
-    }
-    Some(match priority {
-        Some(_) => format!(
-            "To change it: {set}, or 'kubectl lease candidates clear-priority {} -n {namespace}'.",
-            pasted(first.candidate.name(), "CANDIDATE")
+fn change(namespace: &str, outlook: &Outlook<'_>) -> Option<String> {
+    Some(match preference(outlook)? {
+        Preference::NoPin { first } => format!(
+            "To change it: not by a priority, since {first} comes before every pin; see what versions it reports."
         ),
-        None => format!("To change it: {set}."),
+        Preference::Priority { candidate, value, clears } => {
+            let set = format!(
+                "'kubectl lease candidates set-priority {} {value} -n {namespace}'",
+                pasted(candidate, "CANDIDATE")
+            );
+            let clear = clears.map_or_else(String::new, |first| {
+                let first = pasted(first, "CANDIDATE");
+                format!(", or 'kubectl lease candidates clear-priority {first} -n {namespace}'")
+            });
+            format!("To change it: {set}{clear}.")
+        }
     })
 }

@@ -1,18 +1,21 @@
 use std::collections::BTreeSet;
 
-use super::row::{Row, rows};
+use super::{
+    election::no_candidates,
+    row::{CandidateRow, rows},
+};
 use crate::{
     cli::{self, Candidates},
     commands::{
         namespaces::check_namespace,
         watching::{self, View},
     },
-    error::{Error, Result},
+    error::{Error, NO_COORDINATION, Result},
     exit::ExitCode,
     output::{
         Format, Printer,
         words::{
-            election::{NO_COORDINATION, called, controller},
+            election::{called, controller},
             paste::with_flags,
             trouble::trouble,
         },
@@ -110,24 +113,9 @@ pub async fn run(
 /// Nothing is no error, and a program that reads documents gets one.
 fn empty(output: Format, printer: &mut Printer, now: ServerTime) -> Result<ExitCode> {
     if matches!(output, Format::Json | Format::Yaml) {
-        printer.listing::<Row>(&[], output, true, now)?;
+        printer.listing::<CandidateRow>(&[], output, true, now)?;
     }
     Ok(ExitCode::Done)
-}
-
-pub fn no_candidates(lease: &str, parts: &[Vec<Object<Part>>]) -> Error {
-    let others: Vec<_> = elections_of(parts).iter().map(|election| election.name.to_owned()).collect();
-    let named = |object: &Object<Part>| object.value.lease().is_some_and(|it| it.metadata.name == lease);
-    let hint = if parts.get(1).is_some_and(|leases| leases.iter().any(named)) {
-        format!(
-            "'{lease}' does not use coordinated leader election: 'kubectl lease leaders {lease}' shows its holder"
-        )
-    } else if others.is_empty() {
-        "no component here uses coordinated leader election".to_owned()
-    } else {
-        format!("there are candidates for {}", others.join(", "))
-    };
-    Error::NotFound { message: format!("there are no candidates for '{lease}'"), hint: Some(hint) }
 }
 
 /// A mistyped verb is taken for the name of a lease.
@@ -149,17 +137,17 @@ struct Shown<'a> {
 
 impl View for Shown<'_> {
     type Object = Part;
-    type Item = Row;
+    type Item = CandidateRow;
 
     fn key(part: &Part) -> String {
         let metadata = part.metadata();
         format!("{}/{}", metadata.namespace, metadata.name)
     }
 
-    fn items(&self, parts: &[Vec<Object<Part>>], now: ServerTime) -> Vec<Row> {
+    fn items(&self, parts: &[Vec<Object<Part>>], now: ServerTime) -> Vec<CandidateRow> {
         let selected: Option<BTreeSet<String>> =
             parts.get(2).map(|selected| selected.iter().map(|it| Self::key(&it.value)).collect());
-        let mut all: Vec<Row> = Vec::new();
+        let mut all: Vec<CandidateRow> = Vec::new();
         for election in elections_of(parts) {
             if self.lease.is_none_or(|lease| lease == election.name) {
                 all.extend(rows(&election, &election.outlook(now), parts, self.resource));
@@ -176,7 +164,7 @@ impl View for Shown<'_> {
         all
     }
 
-    fn summary(&self, rows: &[Row]) -> String {
+    fn summary(&self, rows: &[CandidateRow]) -> String {
         let leases: BTreeSet<_> = rows.iter().map(|row| (&row.namespace, &row.lease)).collect();
         let led: BTreeSet<_> = rows
             .iter()

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{gather, the_election};
+use super::election::{gather, the_election};
 use crate::{
     cli::Rehearse,
     error::{Error, Result},
@@ -37,7 +37,7 @@ pub async fn run(
     })?;
     let moves = steps.iter().map(|step| step.moves.len()).sum::<usize>();
     let rows: Vec<_> =
-        steps.into_iter().enumerate().map(|(n, step)| Row { n: n.to_string(), step }).collect();
+        steps.into_iter().enumerate().map(|(n, step)| RehearsalRow { n: n.to_string(), step }).collect();
     match args.output {
         Format::Table | Format::Wide => {
             printer.listing(&rows, args.output, true, now)?;
@@ -87,12 +87,12 @@ fn not_elected(called: &str, lease: &str, strategy: &Strategy) -> Error {
 }
 
 #[derive(Clone)]
-struct Row {
+struct RehearsalRow {
     n: String,
     step: UpgradeStep,
 }
 
-impl Row {
+impl RehearsalRow {
     fn change(&self) -> String {
         match &self.step.change {
             Done::None => "now".into(),
@@ -136,7 +136,7 @@ impl Row {
     }
 }
 
-impl Item for Row {
+impl Item for RehearsalRow {
     const KIND: &'static str = "RehearsalStep";
 
     fn headers(_: bool) -> &'static [&'static str] {

@@ -2,9 +2,12 @@
 
 use kube_leases::{
     client::Cluster,
-    protocols::elections::{
-        handover::follow,
-        repair::{self, Defect, RepairOutcome},
+    protocols::{
+        Wait,
+        elections::{
+            handover::follow,
+            repair::{self, Defect, RepairOutcome},
+        },
     },
     rules::{
         election::{CoordinatedElection, Outlook},
@@ -13,9 +16,9 @@ use kube_leases::{
 };
 
 use super::{
-    agree, gather,
+    confirmation::agree,
+    election::{gather, the_election},
     reporter::{Reporter, elected},
-    the_election, waiting,
 };
 use crate::{
     cli::{DryRun, Repair},
@@ -72,7 +75,8 @@ pub async fn run(
             if reporter.done(&format!("{called} repaired{}", dry_run_note(&args.write))).is_break() {
                 return reporter.end(Ok(())).map(|()| ExitCode::Done);
             }
-            let followed = match waiting(args.wait).filter(|_| args.write.dry_run == DryRun::None) {
+            let followed = match Wait::from(args.wait).limit().filter(|_| args.write.dry_run == DryRun::None)
+            {
                 Some(wait) => follow(cluster, &plan, wait, &mut reporter).await,
                 None => Ok(()),
             };

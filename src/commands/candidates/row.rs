@@ -21,7 +21,7 @@ use crate::output::{Cell, Change, Item, Tone, words::election};
 
 /// A candidate, and its part in the election.
 #[derive(Clone)]
-pub struct Row {
+pub struct CandidateRow {
     pub key: String,
     pub namespace: String,
     pub lease: String,
@@ -42,7 +42,7 @@ pub fn rows(
     outlook: &Outlook<'_>,
     parts: &[Vec<Object<Part>>],
     resource: Resource,
-) -> Vec<Row> {
+) -> Vec<CandidateRow> {
     let [candidates, leases, ..] = parts else { return Vec::new() };
     let objects: HashMap<(&str, &str), &Object<Part>> = candidates
         .iter()
@@ -62,7 +62,7 @@ pub fn rows(
         .filter_map(|(n, entry)| {
             let it = entry.candidate;
             let object = objects.get(&(it.metadata.namespace.as_str(), it.name()))?;
-            Some(Row {
+            Some(CandidateRow {
                 key: format!("{}/{}", it.metadata.namespace, it.name()),
                 namespace: it.metadata.namespace.clone(),
                 lease: it.spec.lease_name.clone(),
@@ -129,7 +129,7 @@ fn state_tone(state: CandidateState) -> Tone {
     }
 }
 
-impl Row {
+impl CandidateRow {
     fn it(&self) -> &Candidate {
         static NONE: LazyLock<Candidate> = LazyLock::new(Candidate::default);
         self.candidate.value.candidate().unwrap_or(&NONE)
@@ -154,7 +154,7 @@ impl Row {
     }
 }
 
-impl Item for Row {
+impl Item for CandidateRow {
     const KIND: &'static str = "Candidate";
 
     fn headers(wide: bool) -> &'static [&'static str] {

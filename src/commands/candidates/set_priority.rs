@@ -18,7 +18,7 @@ use kube_leases::{
     },
 };
 
-use super::{agree, clear_priority::unclear, gather, reporter::Reporter, waiting};
+use super::{candidate::unclear, confirmation::agree, election::gather, reporter::Reporter};
 use crate::{
     cli::{DryRun, SetPriority},
     commands::{dry_run_note, interrupts::interrupts, writing},
@@ -109,7 +109,7 @@ pub async fn run(
         length: args.for_,
         detach: args.detach,
         force: args.force,
-        wait: waiting(args.wait),
+        wait: args.wait.into(),
         writing: writing(&args.write),
     };
     let outcome =

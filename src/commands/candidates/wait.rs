@@ -8,7 +8,7 @@ use kube_leases::{
     rules::{duration::age, leading::LeaderStanding, lease::short},
 };
 
-use super::several;
+use super::election::several;
 use crate::{
     cli::WaitForLeader,
     commands::{interrupted, namespaces::no_namespace},

@@ -2,16 +2,20 @@
 
 use jiff::SignedDuration;
 
-use crate::output::words::{count, election::NO_COORDINATION, paste::grants};
+use crate::{
+    error::NO_COORDINATION,
+    output::words::{count, election::controller as of_controller, paste::grants},
+};
 use kube_leases::rules::{
     clocks::{Clocks, Difference},
+    controller::Controller,
     duration::age,
     priority::How,
     time::SKEW_WORTH_A_WARNING,
 };
 
 use super::{
-    finding::{AGAIN, Check, Finding, LOG_IN, Level, Seen, Unseen},
+    finding::{AGAIN, Check, ClockDifference, Finding, Found, LOG_IN, Level, Seen, Unseen},
     guard,
     permissions::{Missing, Need, Purpose, words},
 };
@@ -20,14 +24,6 @@ use super::{
 const OLDEST_MINOR: u32 = 31;
 /// The releases that the tests run on.
 const TESTED: &str = env!("KUBECTL_LEASE_TESTED");
-
-/// Whether the election controller is alive.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Elector {
-    Alive,
-    /// What is wrong with it.
-    Wrong(String),
-}
 
 /// What keeps the prefix of administrators for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +51,7 @@ pub struct Facts {
     pub clocks: Option<Seen<Clocks>>,
     /// The version of the `LeaseCandidate` API, if it is served.
     pub candidates: Seen<Option<&'static str>>,
-    pub elector: Seen<Elector>,
+    pub elector: Seen<Controller>,
     /// How many elections there are, and what is wrong with them.
     pub elections: Seen<Option<(usize, Vec<Finding>)>>,
     pub priority: Seen<How>,
@@ -114,21 +110,27 @@ impl Facts {
         match numbers[..] {
             [1, minor, ..] if minor < OLDEST_MINOR => Finding::warn(
                 Check::Server,
+                Found::VersionTooOld { version: version.clone(), oldest: format!("1.{OLDEST_MINOR}") },
                 format!("{version} is older than 1.{OLDEST_MINOR}, the oldest supported release"),
                 "most commands work; try them on a test cluster first",
             ),
-            _ => Finding::ok(Check::Server, format!("{version} (tested on {TESTED})")),
+            _ => Finding::ok(
+                Check::Server,
+                Found::Version { version: version.clone() },
+                format!("{version} (tested on {TESTED})"),
+            ),
         }
     }
 
     fn clock(&self) -> Finding {
         let offset = self.offset.abs();
         if offset < SKEW_WORTH_A_WARNING {
-            return Finding::ok(Check::Clock, "agrees with the server's");
+            return Finding::ok(Check::Clock, Found::ClockAgrees, "agrees with the server's");
         }
         let direction = if self.offset.is_positive() { "behind" } else { "ahead of" };
         Finding::warn(
             Check::Clock,
+            Found::ClockDiffers { server_ahead_seconds: self.offset.as_secs_f64() },
             format!("this machine's is {} {direction} the server's", age(offset)),
             "leases are judged by the server's all the same; set this one by NTP",
         )
@@ -141,6 +143,7 @@ impl Facts {
             .map(|oddity| {
                 Finding::warn(
                     Check::Kubeconfig,
+                    Found::KubeconfigOdd,
                     oddity,
                     "'kubectl config view --minify' and the flags show why",
                 )
@@ -149,12 +152,13 @@ impl Facts {
         if self.namespace == Ok(false) {
             odd.push(Finding::warn(
                 Check::Kubeconfig,
+                Found::NamespaceMissing { namespace: self.current.clone() },
                 format!("there is no namespace {}", self.current),
                 "hold and force-delete need an existing namespace: select it with -n",
             ));
         }
         if odd.is_empty() {
-            odd.push(Finding::ok(Check::Kubeconfig, "no problems"));
+            odd.push(Finding::ok(Check::Kubeconfig, Found::KubeconfigFine, "no problems"));
         }
         odd
     }
@@ -165,16 +169,20 @@ impl Facts {
             Err(why) => Finding::unseen(check, "their identities", why),
             Ok((_, 0)) => Finding::warn(
                 check,
+                Found::NoIdentities,
                 "no identity leases",
                 "check that they were not started with --feature-gates=APIServerIdentity=false",
             ),
             Ok((alive, all)) if alive < all => Finding::warn(
                 check,
+                Found::ApiserversNotAlive { alive: *alive, count: *all },
                 format!("{alive} of {all} are alive"),
                 "'kubectl lease apiservers' shows which",
             ),
-            Ok((_, 1)) => Finding::ok(check, "the only one is alive"),
-            Ok((_, all)) => Finding::ok(check, format!("all {all} are alive")),
+            Ok((_, 1)) => Finding::ok(check, Found::ApiserversAlive { count: 1 }, "the only one is alive"),
+            Ok((_, all)) => {
+                Finding::ok(check, Found::ApiserversAlive { count: *all }, format!("all {all} are alive"))
+            }
         }
     }
 
@@ -182,8 +190,10 @@ impl Facts {
         let check = Check::CoordinatedElection;
         match &self.candidates {
             Err(why) => Finding::unseen(check, "whether it is enabled", why),
-            Ok(None) => Finding::warn(check, "is off", NO_COORDINATION),
-            Ok(Some(version)) => Finding::ok(check, format!("served as {version}")),
+            Ok(None) => Finding::warn(check, Found::CoordinationOff, "is off", NO_COORDINATION),
+            Ok(Some(version)) => {
+                Finding::ok(check, Found::CoordinationServed { version }, format!("served as {version}"))
+            }
         }
     }
 
@@ -195,21 +205,27 @@ impl Facts {
         let check = Check::ElectionController;
         let elector = match &self.elector {
             Err(why) => Finding::unseen(check, "its lease", why),
-            Ok(Elector::Alive) => Finding::ok(check, "alive"),
-            Ok(Elector::Wrong(wrong)) => Finding {
-                hint: Some(
-                    "no leader is elected meanwhile: check the kube-apiservers, and their logs \
+            Ok(controller) => match of_controller(controller) {
+                None => Finding::ok(check, Found::ControllerAlive, "alive"),
+                Some(wrong) => Finding {
+                    hint: Some(
+                        "no leader is elected meanwhile: check the kube-apiservers, and their logs \
                      for 'leader-election'"
-                        .into(),
-                ),
-                ..Finding::new(check, Level::Fail, wrong)
+                            .into(),
+                    ),
+                    ..Finding::new(check, Level::Fail, Found::controller(controller), wrong)
+                },
             },
         };
         let priority = match &self.priority {
-            Ok(How::Native) => Finding::ok(Check::Priority, "native: the API has the field"),
-            Ok(How::Pinned) => {
-                Finding::ok(Check::Priority, "pinned by emulation versions: no release has the field yet")
+            Ok(How::Native) => {
+                Finding::ok(Check::Priority, Found::PriorityNative, "native: the API has the field")
             }
+            Ok(How::Pinned) => Finding::ok(
+                Check::Priority,
+                Found::PriorityPinned,
+                "pinned by emulation versions: no release has the field yet",
+            ),
             Err(why) => Finding::unseen(Check::Priority, "whether the API has the field", why),
         };
         let mut findings = vec![elector];
@@ -224,9 +240,15 @@ impl Facts {
         match &self.elections {
             Err(why) => vec![Finding::unseen(check, "their state", why)],
             Ok(None) => Vec::new(),
-            Ok(Some((0, _))) => vec![Finding::ok(check, "none: no component has candidates")],
+            Ok(Some((0, _))) => {
+                vec![Finding::ok(check, Found::NoElections, "none: no component has candidates")]
+            }
             Ok(Some((all, troubles))) if troubles.is_empty() => {
-                vec![Finding::ok(check, format!("{}, no problems", count(*all, "election")))]
+                vec![Finding::ok(
+                    check,
+                    Found::ElectionsFine { count: *all },
+                    format!("{}, no problems", count(*all, "election")),
+                )]
             }
             Ok(Some((_, troubles))) => troubles.clone(),
         }
@@ -235,9 +257,10 @@ impl Facts {
     fn admission(&self) -> Finding {
         let check = Check::AdmissionPolicies;
         match &self.policies {
-            Ok(true) => Finding::ok(check, "served"),
+            Ok(true) => Finding::ok(check, Found::PoliciesServed, "served"),
             Ok(false) => Finding::warn(
                 check,
+                Found::PoliciesNotServed,
                 "not served",
                 "without them the prefix 'kubeadm' cannot be guarded: check the kube-apiserver's --runtime-config",
             ),
@@ -250,16 +273,19 @@ impl Facts {
         match (&self.home, &self.guard) {
             (Ok(false), _) => Finding::warn(
                 check,
+                Found::NoMaintenanceNamespace,
                 "the namespace kube-node-maintenance does not exist yet: the first 'maint acquire' creates it",
                 apply("rbac", "creates it too, with roles"),
             ),
             (_, Ok(Guard::Absent)) => Finding::warn(
                 check,
+                Found::NotGuarded,
                 "the reserved prefix 'kubeadm' is not guarded: every user with permission to write leases there can use it",
                 apply("guard", "has the server guard it"),
             ),
             (_, Ok(Guard::Altered)) => Finding::warn(
                 check,
+                Found::GuardAltered,
                 "the guard of the reserved prefix 'kubeadm' is incomplete, was altered, is of another release, \
                  or does not deny: do not rely on it",
                 // Not apply alone: that leaves what others have added.
@@ -271,8 +297,13 @@ impl Facts {
                 ),
             ),
             (Ok(true), Ok(Guard::InForce { yours })) => {
+                let found = Found::Guarded { administrator: *yours };
                 let yours = if *yours { "can" } else { "cannot" };
-                Finding::ok(check, format!("the namespace exists and is guarded: you {yours} use --admin"))
+                Finding::ok(
+                    check,
+                    found,
+                    format!("the namespace exists and is guarded: you {yours} use --admin"),
+                )
             }
             (Err(why), _) | (_, Err(why)) => {
                 Finding::unseen(check, "whether the namespace exists and is guarded", why)
@@ -282,8 +313,10 @@ impl Facts {
 
     fn operators(&self) -> Finding {
         match &self.medik8s {
-            Ok(true) => Finding::ok(Check::Medik8s, "installed: its leases are respected"),
-            Ok(false) => Finding::ok(Check::Medik8s, "not installed"),
+            Ok(true) => {
+                Finding::ok(Check::Medik8s, Found::Medik8sInstalled, "installed: its leases are respected")
+            }
+            Ok(false) => Finding::ok(Check::Medik8s, Found::Medik8sAbsent, "not installed"),
             Err(why) => Finding::unseen(Check::Medik8s, "whether it is installed", why),
         }
     }
@@ -296,7 +329,7 @@ impl Facts {
                 let message = format!("your permissions {why}");
                 return vec![Finding {
                     hint: Some(if *why == Unseen::Forbidden { LOG_IN } else { AGAIN }.into()),
-                    ..Finding::new(Check::Permissions, Level::Fail, message)
+                    ..Finding::new(Check::Permissions, Level::Fail, why.found(), message)
                 }];
             }
         };
@@ -326,12 +359,12 @@ impl Facts {
         let check = Check::PermissionsFor(command);
         let missing: Vec<Missing> = lacking.iter().map(missing).collect();
         let needed: Vec<Missing> = missing.iter().filter(|right| right.needed).cloned().collect();
-        let (level, message) = if !needed.is_empty() {
-            (Level::Fail, format!("you cannot {}", words(&needed)))
+        let (level, found, message) = if !needed.is_empty() {
+            (Level::Fail, Found::PermissionsMissing, format!("you cannot {}", words(&needed)))
         } else if missing.is_empty() {
-            return Finding::ok(check, "granted");
+            return Finding::ok(check, Found::Granted, "granted");
         } else {
-            let mut lost: Vec<&str> = Vec::new();
+            let mut lost: Vec<&'static str> = Vec::new();
             for need in &lacking {
                 let what = match need.purpose {
                     Purpose::Only(what) => what,
@@ -343,6 +376,7 @@ impl Facts {
             }
             (
                 Level::Warn,
+                Found::PermissionsIncomplete { without: lost.clone() },
                 format!("sufficient, except for {}: you cannot {}", lost.join(", "), words(&missing)),
             )
         };
@@ -350,7 +384,7 @@ impl Facts {
         if self.medik8s == Ok(true) && lacking.iter().any(|need| need.purpose == Purpose::Medik8s) {
             granted.extend(grants("medik8s", &self.user, None, ""));
         }
-        Finding { missing, grants: granted, ..Finding::new(check, level, message) }
+        Finding { missing, grants: granted, ..Finding::new(check, level, found, message) }
     }
 }
 
@@ -369,23 +403,38 @@ fn clocks(clocks: &Seen<Clocks>, several: bool) -> Finding {
             widest.ahead,
             age(widest.by)
         );
-        return Finding::warn(check, words.join(", "), hint);
+        let difference = |it: &Difference| ClockDifference {
+            ahead: it.ahead.clone(),
+            seconds: it.by.as_secs_f64(),
+            of: it.of.clone(),
+        };
+        let found = Found::ClocksDiffer { differences: differences.iter().map(difference).collect() };
+        return Finding::warn(check, found, words.join(", "), hint);
     }
     let Clocks::Measured { clocks: measured, unheard } = clocks else {
         // One list does not show that the one that was asked is itself ahead of the others.
-        let message = if several { "not compared: --clocks measures them" } else { "there is only one" };
-        return Finding::ok(check, message);
+        return if several {
+            Finding::ok(check, Found::ClocksNotCompared, "not compared: --clocks measures them")
+        } else {
+            Finding::ok(check, Found::OneClock, "there is only one")
+        };
     };
+    let not_renewed = unheard.clone();
     let hosts = unheard.join(", ");
     let rest = if hosts.is_empty() { hosts.clone() } else { format!("; not renewed meanwhile: {hosts}") };
     match (clocks.spread(), &measured[..]) {
         (Some(spread), all) => {
             let spread = spread.as_secs_f64();
-            Finding::ok(check, format!("{} differ by at most {spread:.1}s{rest}", all.len()))
+            let found = Found::ClocksAgree { count: all.len(), spread_seconds: spread, not_renewed };
+            Finding::ok(check, found, format!("{} differ by at most {spread:.1}s{rest}", all.len()))
         }
-        (None, [only]) => Finding::ok(check, format!("only {} renewed{rest}", only.host)),
+        (None, [only]) => {
+            let found = Found::OneClockHeard { host: only.host.clone(), not_renewed };
+            Finding::ok(check, found, format!("only {} renewed{rest}", only.host))
+        }
         (None, _) => Finding::warn(
             check,
+            Found::NoClockHeard { not_renewed },
             format!("no kube-apiserver renewed its identity lease: {hosts}").trim_end_matches(": "),
             "'kubectl lease apiservers' shows which are alive",
         ),
@@ -402,7 +451,8 @@ fn difference_words(difference: &Difference) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kube_leases::rules::clocks::ApiserverClock;
+    use kube_leases::rules::{clocks::ApiserverClock, trouble::Trouble};
+    use serde_json::{Value, json};
 
     use super::super::permissions::needs;
 
@@ -416,7 +466,7 @@ mod tests {
             identities: Ok((3, 3)),
             clocks: Some(Ok(Clocks::Ahead(Vec::new()))),
             candidates: Ok(Some("v1beta1")),
-            elector: Ok(Elector::Alive),
+            elector: Ok(Controller::Alive { holder: "cp-1".into(), ago: SignedDuration::ZERO }),
             elections: Ok(Some((2, Vec::new()))),
             priority: Ok(How::Pinned),
             policies: Ok(true),
@@ -446,6 +496,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::too_many_lines)] // a table
     fn each_fact_is_judged() {
         type Change = fn(&mut Facts);
         let failed = || Unseen::Failed("boom".into());
@@ -477,10 +528,10 @@ mod tests {
                 "no permission",
             ),
             (
-                |facts| facts.elector = Ok(Elector::Wrong("silent".into())),
+                |facts| facts.elector = Ok(Controller::Missing),
                 "election controller",
                 Level::Fail,
-                "silent",
+                "no kube-apiserver runs",
             ),
             (
                 |facts| facts.elections = Ok(Some((1, Vec::new()))),
@@ -502,7 +553,12 @@ mod tests {
             ),
             (
                 |facts| {
-                    let stuck = Finding::of_election(Level::Fail, "a/b: stuck".into(), "repair it".into());
+                    let stuck = Finding::of_election(
+                        Level::Fail,
+                        Found::NoElections,
+                        "a/b: stuck".into(),
+                        "repair it".into(),
+                    );
                     facts.elections = Ok(Some((9, vec![stuck])));
                 },
                 "elections",
@@ -544,6 +600,46 @@ mod tests {
         let findings = facts.findings();
         let found = findings.iter().find(|finding| finding.check == Check::Medik8s).unwrap();
         assert_eq!(found.message, "whether it is installed cannot be read: boom");
+    }
+
+    #[test]
+    fn a_finding_is_a_code_with_parameters_and_words_beside_it() {
+        let mut facts = well();
+        facts.version = Err(Unseen::Failed("boom".into()));
+        facts.identities = Ok((2, 3));
+        facts.elector = Ok(Controller::Silent { holder: "cp-1".into(), ago: SignedDuration::from_mins(2) });
+        let trouble = Trouble::OverduePriority { candidate: "a".into() };
+        let found = Found::Trouble { namespace: "kube-system".into(), lease_name: "x".into(), trouble };
+        let finding = Finding::of_election(Level::Warn, found, "overdue".into(), "clear it".into());
+        facts.elections = Ok(Some((1, vec![finding])));
+        facts.priority = Err(Unseen::Forbidden);
+        without(&mut facts, |need| need.command == "hold" || need.purpose == Purpose::Only("--watch"));
+        let findings: Vec<_> = facts.findings().iter().map(|finding| json!(finding)).collect();
+        for wanted in [
+            json!({ "check": "server", "code": "unreadable", "error": "boom", "level": "warn" }),
+            json!({ "check": "clock", "code": "clock-agrees", "level": "ok", "hint": null }),
+            json!({ "check": "apiservers", "code": "apiservers-not-alive", "alive": 2, "count": 3 }),
+            json!({ "check": "apiserver-clocks", "code": "clocks-not-compared" }),
+            json!({
+                "check": "election-controller", "code": "controller-silent", "holder": "cp-1",
+                "secondsSinceRenewal": 120
+            }),
+            json!({
+                "check": "elections", "code": "overdue-priority", "namespace": "kube-system", "leaseName": "x",
+                "candidate": "a", "message": "overdue", "hint": "clear it"
+            }),
+            json!({ "check": "priority", "code": "forbidden" }),
+            json!({ "check": "maintenance", "code": "guarded", "administrator": true }),
+            json!({ "check": "permissions", "command": "hold", "code": "permissions-missing" }),
+            json!({
+                "check": "permissions", "command": "apiservers", "code": "permissions-incomplete",
+                "without": ["--watch"]
+            }),
+        ] {
+            let fields = wanted.as_object().unwrap();
+            let fits = |finding: &Value| fields.iter().all(|(name, value)| finding[name] == *value);
+            assert!(findings.iter().any(fits), "{wanted:#}: {findings:#?}");
+        }
     }
 
     #[test]

@@ -1,21 +1,11 @@
 //! What is wrong with the elections of a cluster, as findings.
 
-use kube_leases::{
-    client::Cluster,
-    rules::{controller::Controller, trouble::Severity},
-};
+use kube_leases::{client::Cluster, rules::trouble::Severity};
 
-use super::{
-    diagnosis::Elector,
-    finding::{Finding, Level},
-};
+use super::finding::{Finding, Found, Level};
 use crate::{
     error::Result,
-    output::words::{
-        election::{called, controller as of_controller},
-        paste::with_flags,
-        trouble::trouble,
-    },
+    output::words::{election::called, paste::with_flags, trouble::trouble},
 };
 
 /// What is wrong with those of a namespace or of all, and how many there are; `None` where coordinated leader
@@ -34,13 +24,13 @@ pub async fn troubles(namespace: Option<&str>, cluster: &Cluster) -> Result<Opti
             };
             let (message, hint) = trouble(&it, election.key(), now);
             let message = format!("{}: {message}", called(election.namespace, election.name));
-            findings.push(Finding::of_election(level, message, with_flags(&hint, cluster.flags())));
+            let found = Found::Trouble {
+                namespace: election.namespace.to_owned(),
+                lease_name: election.name.to_owned(),
+                trouble: it,
+            };
+            findings.push(Finding::of_election(level, found, message, with_flags(&hint, cluster.flags())));
         }
     }
     Ok(Some((all.len(), findings)))
-}
-
-/// Whether the election controller runs.
-pub fn elector(controller: &Controller) -> Elector {
-    of_controller(controller).map_or(Elector::Alive, Elector::Wrong)
 }

@@ -6,10 +6,7 @@ pub mod finding;
 pub mod guard;
 pub mod permissions;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt as _, TryStreamExt as _, future::try_join_all, stream};
 use serde_json::{Map, Value};
@@ -25,14 +22,10 @@ use crate::{
 };
 use kube_leases::{
     Error as LibraryError,
-    client::{
-        Cluster, LEASES, NAMESPACES, Query, Resource,
-        single::Address,
-        watch::{Follow, Watch, WatchEvent},
-    },
-    clock::BootInstant,
+    client::{Cluster, LEASES, NAMESPACES, Query, Resource, single::Address},
+    protocols::clocks::measure_clocks,
     rules::{
-        clocks::{self, Clocks, Renewals},
+        clocks::{self, Clocks},
         controller::Controller,
         identity::{self, Identity},
         lease::Lease,
@@ -109,7 +102,7 @@ pub async fn run(
         look_at_guard(cluster),
         permissions(typed, cluster),
         cluster.whoami(),
-        measure_clocks(args.clocks, cluster),
+        async { if args.clocks { Some(measure_clocks(cluster).await) } else { None } },
     );
     drop(line);
     let now = cluster.server_time();
@@ -131,7 +124,7 @@ pub async fn run(
     });
     let elector = leases.as_ref().map_err(Clone::clone).map(|leases| {
         let leases = leases.items.iter().map(|lease| &*lease.value);
-        elections::elector(&Controller::among(leases, now))
+        Controller::among(leases, now)
     });
     let facts = Facts {
         version,
@@ -156,7 +149,7 @@ pub async fn run(
     // Said in lines of their own.
     cluster.take_skew();
     cluster.take_remarks();
-    let findings: Vec<Row> = facts.findings().into_iter().map(Row::new).collect();
+    let findings: Vec<FindingRow> = facts.findings().into_iter().map(FindingRow::new).collect();
     printer.listing(&findings, args.output, !args.no_headers, now)?;
     if matches!(args.output, Format::Table | Format::Wide) {
         advise(&findings, printer);
@@ -166,9 +159,9 @@ pub async fn run(
 }
 
 /// Says what to do, each thing once.
-fn advise(findings: &[Row], printer: &mut Printer) {
+fn advise(findings: &[FindingRow], printer: &mut Printer) {
     let mut told: Vec<&str> = Vec::new();
-    for Row { finding, .. } in findings {
+    for FindingRow { finding, .. } in findings {
         if let Some(hint) = finding.hint.as_deref().filter(|hint| !told.contains(hint)) {
             printer.note(&format!("{}: {hint}", finding.check));
             told.push(hint);
@@ -210,44 +203,6 @@ async fn candidates(cluster: &Cluster) -> (Seen<Option<&'static str>>, Seen<How>
 async fn is_there(namespace: &str, cluster: &Cluster) -> Result<bool> {
     let found = cluster.get::<Value>(NAMESPACES, &Address::new("", namespace)).await?;
     Ok(found.is_some_and(|found| found.value["kind"] == "Namespace"))
-}
-
-/// Compares the clocks of the kube-apiservers by a renewal of each, if asked to.
-async fn measure_clocks(wanted: bool, cluster: &Cluster) -> Option<Result<Clocks>> {
-    if !wanted {
-        return None;
-    }
-    let label = format!("{}={}", identity::LABEL, identity::COMPONENT);
-    let query = Query::new(LEASES).namespace(identity::NAMESPACE).select(Some(&label), None);
-    // One clock for all of them, whatever is learned of the server's meanwhile.
-    let (server, started) = (cluster.server_time(), BootInstant::now());
-    let now = || {
-        let elapsed = BootInstant::now().to_millis().saturating_sub(started.to_millis());
-        ServerTime(server.0.saturating_add(Duration::from_millis(elapsed)).unwrap_or(server.0))
-    };
-    let limit = clocks::MEASURED_FOR.unsigned_abs();
-    let mut renewals = Renewals::default();
-    let mut watch = Watch::<_, Lease>::of(cluster, (), query, Follow::quiet(2 * limit));
-    let listening = async {
-        loop {
-            match watch.next().await.1 {
-                WatchEvent::Snapshot(leases) => {
-                    for lease in leases {
-                        renewals.listed(&lease.value, now());
-                    }
-                }
-                WatchEvent::Changed(lease) => renewals.changed(&lease.value, now()),
-                WatchEvent::Gone(lease) => renewals.gone(&lease.value),
-                WatchEvent::Lost(_) => continue,
-                WatchEvent::Failed(error) => return Err(error),
-            }
-            if renewals.is_complete() {
-                return Ok(());
-            }
-        }
-    };
-    let heard = tokio::time::timeout(limit, listening).await.unwrap_or(Ok(()));
-    Some(heard.map(|()| renewals.clocks()).map_err(Error::from))
 }
 
 /// How maintenance leases are guarded.
@@ -294,19 +249,19 @@ async fn permissions(typed: Option<&str>, cluster: &Cluster) -> Result<Vec<(Need
 }
 
 #[derive(Clone)]
-struct Row {
+struct FindingRow {
     finding: Finding,
     /// The check in words.
     name: String,
 }
 
-impl Row {
+impl FindingRow {
     fn new(finding: Finding) -> Self {
         Self { name: finding.check.to_string(), finding }
     }
 }
 
-impl Item for Row {
+impl Item for FindingRow {
     const KIND: &'static str = "Finding";
     const WRAPS: bool = true;
 

@@ -65,11 +65,11 @@ pub struct Need {
     pub purpose: Purpose,
 }
 
-type Row = (&'static str, &'static [&'static str], Kind, Place, Purpose);
+type CommandNeeds = (&'static str, &'static [&'static str], Kind, Place, Purpose);
 
 /// `docs/rbac.yaml` grants the same, and the tests run every command with no more than what it cannot
 /// do without.
-const ROWS: &[Row] = &[
+const ROWS: &[CommandNeeds] = &[
     ("apiservers", &["list"], LEASES, Place::In(identity::NAMESPACE), Purpose::All),
     ("apiservers", &["watch"], LEASES, Place::In(identity::NAMESPACE), WATCH),
     ("candidates", &["list"], CANDIDATES, Place::Asked, Purpose::All),

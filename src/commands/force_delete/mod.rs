@@ -15,7 +15,7 @@ use self::{
 };
 use super::{check_permission, dry_run_note, holder::who, interrupted, writing};
 use crate::{
-    cli::{self, DryRun, ForceDelete},
+    cli::{DryRun, ForceDelete},
     error::{Error, Result},
     exit::ExitCode,
     output::{
@@ -28,14 +28,14 @@ use crate::{
 use kube_leases::{
     client::{
         Cluster, Object, PODS, Query,
-        partitions::{self, Which},
+        partitions::{self, Found, Which},
         pods::NewEvent,
         single::{Address, Addressed as _},
         surroundings,
     },
     protocols::{
-        aftermath::{Aftermath, AftermathProgress, AftermathWait},
-        delete::{self, DeleteMode},
+        aftermath::{Aftermath, AftermathProgress},
+        delete::{self, DeleteMode, NotAsShown},
     },
     rules::{
         assessment::{Assessment, Futile},
@@ -60,8 +60,7 @@ pub async fn run(args: &ForceDelete, cluster: &Cluster, printer: &mut Printer) -
 async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
     let pods = chosen(args, cluster).await?;
     let values: Vec<&Pod> = pods.iter().map(|pod| &**pod).collect();
-    let default = cli::Identity { holder: None };
-    let who = async { Ok(who(&default, false, cluster).await.ok()) };
+    let who = async { Ok(who(None, false, cluster).await.ok()) };
     let ((), mut around, who) = tokio::try_join!(
         check_permissions(args, &values, cluster),
         async { Ok(surroundings::read(cluster, &values).await?) },
@@ -84,7 +83,11 @@ async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Pr
         }
     }
     if asked.0 {
-        around = still_as_shown(&choices, cluster).await?;
+        let shown: Vec<&Judged> = choices.iter().map(|(one, _)| *one).collect();
+        around = delete::still_as_shown(cluster, &shown).await.map_err(|why| match why {
+            NotAsShown::Changed(pod, change) => Error::LostRace { message: changed(&change, &pod) },
+            NotAsShown::Failed(error) => error.into(),
+        })?;
     }
     let mut acted = Vec::new();
     for (one, choice) in choices {
@@ -99,7 +102,7 @@ async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Pr
     }
     if args.write.dry_run == DryRun::None {
         // Only now, so that none of them goes on the strength of a look that is minutes old.
-        let mut aftermath = Aftermath::new(patience(args));
+        let mut aftermath = Aftermath::new(args.wait.into());
         for (one, choice, began) in acted {
             let outcome = follow(args, one, choice, began, &mut aftermath, cluster, printer).await;
             if let Err(error) = outcome {
@@ -121,28 +124,6 @@ impl Failures {
             Some(_) => printer.error(&error),
         }
     }
-}
-
-fn patience(args: &ForceDelete) -> AftermathWait {
-    match args.wait.limit() {
-        _ if !args.wait.is_set() => AftermathWait::Short,
-        Some(limit) => AftermathWait::AtMost(limit),
-        None => AftermathWait::Forever,
-    }
-}
-
-/// Checks that all are as they were shown: a person takes time to think, and the world goes on meanwhile.
-async fn still_as_shown(choices: &[(&Judged, Choice)], cluster: &Cluster) -> Result<Surroundings> {
-    let values: Vec<&Pod> = choices.iter().map(|(one, _)| &*one.pod).collect();
-    let around = surroundings::read(cluster, &values).await?;
-    let mut later = around.clone();
-    for (one, _) in choices {
-        if let Some(change) = one.change(None, &later, cluster.server_time()) {
-            return Err(Error::LostRace { message: changed(&change, &one.pod) });
-        }
-        later.spend(&one.pod);
-    }
-    Ok(around)
 }
 
 /// Does it to one of them, if its node still is as it was shown, and leaves an Event about that.
@@ -236,37 +217,52 @@ async fn chosen(args: &ForceDelete, cluster: &Cluster) -> Result<Vec<Arc<Pod>>> 
         return read(&addresses, cluster).await;
     }
     if let Some(labels) = &args.selector {
-        let query = Query::new(PODS).namespace(cluster.namespace()).select(Some(labels), None).paged();
-        let list = cluster.list::<Pod>(&query).await?.items;
-        let mut found: Vec<Arc<Pod>> = list.into_iter().map(|pod| pod.value).collect();
-        found.sort_by_key(|pod| pod.full_name());
-        if found.is_empty() {
-            return Err(Error::NotFound {
-                message: format!("no pod in {} has the labels '{labels}'", cluster.namespace()),
-                hint: Some("-n names another namespace".into()),
-            });
-        }
-        return Ok(found);
+        return labelled(labels, cluster).await;
     }
     let which = Which { node: args.node.as_deref(), ..Which::default() };
     let now = cluster.server_time();
     let found = partitions::read(cluster, &which, true, |pod| pod.is_stuck(now)).await?;
-    if let Some(node) = &args.node {
-        let stranded = found.partitions.into_iter().flat_map(|partition| partition.pods);
-        let pods: Vec<Arc<Pod>> =
-            stranded.map(|stranded| stranded.pod).chain(found.others).map(|pod| pod.value).collect();
-        if pods.is_empty() {
-            return Err(Error::NotFound {
-                message: format!("no pod is stranded or stuck on {node}"),
-                hint: Some(with_flags(
-                    &format!("'kubectl lease partitions {node}' shows how it is"),
-                    cluster.flags(),
-                )),
-            });
-        }
-        return Ok(pods);
+    match &args.node {
+        Some(node) => on_node(node, found, cluster),
+        None => read(&pick(&offered(&found, now), cluster)?, cluster).await,
     }
-    let mut choices = Vec::new();
+}
+
+/// Those in the namespace with these labels.
+async fn labelled(labels: &str, cluster: &Cluster) -> Result<Vec<Arc<Pod>>> {
+    let query = Query::new(PODS).namespace(cluster.namespace()).select(Some(labels), None).paged();
+    let list = cluster.list::<Pod>(&query).await?.items;
+    let mut found: Vec<Arc<Pod>> = list.into_iter().map(|pod| pod.value).collect();
+    found.sort_by_key(|pod| pod.full_name());
+    if found.is_empty() {
+        return Err(Error::NotFound {
+            message: format!("no pod in {} has the labels '{labels}'", cluster.namespace()),
+            hint: Some("-n names another namespace".into()),
+        });
+    }
+    Ok(found)
+}
+
+/// Those that are stranded or stuck on a node.
+fn on_node(node: &str, found: Found, cluster: &Cluster) -> Result<Vec<Arc<Pod>>> {
+    let stranded = found.partitions.into_iter().flat_map(|partition| partition.pods);
+    let pods: Vec<Arc<Pod>> =
+        stranded.map(|stranded| stranded.pod).chain(found.others).map(|pod| pod.value).collect();
+    if pods.is_empty() {
+        return Err(Error::NotFound {
+            message: format!("no pod is stranded or stuck on {node}"),
+            hint: Some(with_flags(
+                &format!("'kubectl lease partitions {node}' shows how it is"),
+                cluster.flags(),
+            )),
+        });
+    }
+    Ok(pods)
+}
+
+/// The stranded and stuck pods, each with the line by which it is offered.
+fn offered(found: &Found, now: ServerTime) -> Vec<(Address, String)> {
+    let mut offered = Vec::new();
     for partition in &found.partitions {
         for stranded in &partition.pods {
             let (pod, risk) = (&stranded.pod.value, stranded.assessment.risk.word());
@@ -276,18 +272,23 @@ async fn chosen(args: &ForceDelete, cluster: &Cluster) -> Result<Vec<Arc<Pod>>> 
                 partition.node,
                 partition.contact.word()
             );
-            choices.push((pod.address(), line));
+            offered.push((pod.address(), line));
         }
     }
     for pod in &found.others {
         let pod = &pod.value;
         let since =
             pod.terminating(now).map_or_else(String::new, |since| format!("Terminating for {}", age(since)));
-        choices.push((pod.address(), format!("{}   on {}, {since}", pod.full_name(), pod.spec.node_name)));
+        offered.push((pod.address(), format!("{}   on {}, {since}", pod.full_name(), pod.spec.node_name)));
     }
-    if !prompt::possible() || choices.is_empty() {
+    offered
+}
+
+/// Asks which of them; elsewhere than on a terminal they are listed in the error.
+fn pick(offered: &[(Address, String)], cluster: &Cluster) -> Result<BTreeSet<Address>> {
+    if !prompt::possible() || offered.is_empty() {
         let names: Vec<String> =
-            choices.iter().map(|(at, _)| format!("{} -n {}", at.name, at.namespace)).collect();
+            offered.iter().map(|(at, _)| format!("{} -n {}", at.name, at.namespace)).collect();
         let hint = match names.len() {
             0 => with_flags(
                 "no pod is stranded or stuck; 'kubectl lease force-delete pod NAME -n NAMESPACE' names one",
@@ -298,14 +299,13 @@ async fn chosen(args: &ForceDelete, cluster: &Cluster) -> Result<Vec<Arc<Pod>>> 
         };
         return Err(Error::Usage { message: "no pod is named".into(), hint: Some(hint) });
     }
-    let lines: Vec<String> = choices.iter().map(|(_, line)| line.clone()).collect();
+    let lines: Vec<String> = offered.iter().map(|(_, line)| line.clone()).collect();
     let picked =
         prompt::choose("Stranded and stuck pods; space marks, Enter goes on with the marked", &lines)?;
-    let addresses: BTreeSet<Address> = picked.into_iter().map(|n| choices[n].0.clone()).collect();
-    if addresses.is_empty() {
+    if picked.is_empty() {
         return Err(Error::Refused { message: "no pod was chosen".into(), hint: None });
     }
-    read(&addresses, cluster).await
+    Ok(picked.into_iter().map(|n| offered[n].0.clone()).collect())
 }
 
 /// These pods, all of them.

@@ -8,7 +8,7 @@ use crate::{
     exit::ExitCode,
     output::{
         Printer,
-        taking::{self, Taking},
+        taking::{self, TakingReport},
         words::leases::{blocked_node, not_taken_error},
     },
 };
@@ -19,18 +19,20 @@ use kube_leases::{
 };
 
 pub async fn run(args: &Acquire, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+    let typed = &args.acquiring;
     let seconds = unrenewed_seconds(args.duration, args.admin)?;
     let (who, mut targets) =
-        tokio::try_join!(who(&args.identity, args.admin, cluster), targets(&args.nodes, cluster))?;
+        tokio::try_join!(who(typed.identity.holder(), args.admin, cluster), targets(&typed.nodes, cluster))?;
     tell_remarks(cluster, printer);
-    let mut terms = terms(Terms::of_command(who, args.reason.clone()), &args.taking);
+    let mut terms = terms(Terms::of_command(who, typed.reason.clone()), &typed.taking);
     let asks = args.write.dry_run == DryRun::None;
-    terms.overwrites_reason = confirm_reasons(args.yes, asks, &mut targets, &terms, cluster).await?;
-    let claims = claims(targets, &terms, seconds, args.wait.into(), &writing(&args.write))?;
+    terms.overwrites_reason = confirm_reasons(typed.yes, asks, &mut targets, &terms, cluster).await?;
+    let claims = claims(targets, &terms, seconds, typed.wait.into(), &writing(&args.write))?;
     if args.write.dry_run == DryRun::Client {
         return imagine(&claims, cluster, printer);
     }
-    let taken = take_all(cluster, &claims, args.wait.into(), interrupts(), &mut Taking::new(printer)).await;
+    let taken =
+        take_all(cluster, &claims, typed.wait.into(), interrupts(), &mut TakingReport::new(printer)).await;
     let taken = taken.map_err(not_taken_error)?;
     let written = print(args, &taken, cluster, printer);
     // What cannot be printed is not kept; a reader that closed the pipe (`… | head`) has what it wanted.

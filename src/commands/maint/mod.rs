@@ -4,6 +4,7 @@ mod acquire;
 mod list;
 mod release;
 mod renew;
+mod row;
 mod run;
 mod status;
 

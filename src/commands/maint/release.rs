@@ -9,15 +9,18 @@ use kube_leases::{
     client::{Cluster, Object, single::Address},
     protocols::{Held, NodeTarget, Released, release_found},
     rules::{
-        holder::{self, Who},
+        holder::Who,
         lease::Lease,
-        maintenance::{self, MaintenanceStanding},
+        maintenance,
+        release::{self as rule, judge_release},
     },
 };
 
 pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
-    let (who, targets) =
-        tokio::try_join!(who(&args.identity, args.admin, cluster), remaining_targets(&args.nodes, cluster))?;
+    let (who, targets) = tokio::try_join!(
+        who(args.identity.holder(), args.admin, cluster),
+        remaining_targets(&args.nodes, cluster)
+    )?;
     // All are looked at, and asked about, before any is written.
     let mut planned: Vec<(NodeTarget, Object<Lease>, Who)> = Vec::new();
     for target in targets {
@@ -85,21 +88,18 @@ pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Re
 /// The holder whose lease may be released, if it is held; or why not.
 fn allowed(args: &Release, name: &str, lease: &Lease, who: &Who, cluster: &Cluster) -> Result<Option<Who>> {
     let now = cluster.server_time();
-    let standing = MaintenanceStanding::of(Some(&lease.spec), who, now);
-    if standing == MaintenanceStanding::Free {
-        return Ok(None);
-    }
-    let words = format!("{name} is {}", holding(&standing, Some(lease), now));
-    let reserved = holder::is_reserved(lease.holder());
-    if reserved && !args.admin {
-        return Err(Error::Refused {
-            message: format!("{words}; an administrator's lease is released with --admin"),
-            hint: None,
-        });
-    }
-    if matches!(standing, MaintenanceStanding::Ours { .. }) {
-        return Ok(Some(who.clone()));
-    }
+    let words = |standing| format!("{name} is {}", holding(standing, Some(lease), now));
+    let (words, holder) = match judge_release(lease, who, now) {
+        rule::Release::Free => return Ok(None),
+        rule::Release::Own(who) => return Ok(Some(who)),
+        rule::Release::Administrators { standing } => {
+            return Err(Error::Refused {
+                message: format!("{}; an administrator's lease is released with --admin", words(&standing)),
+                hint: None,
+            });
+        }
+        rule::Release::Anothers { standing, holder } => (words(&standing), holder),
+    };
     if !args.force {
         return Err(Error::Held {
             message: words,
@@ -117,5 +117,5 @@ fn allowed(args: &Release, name: &str, lease: &Lease, who: &Who, cluster: &Clust
             return Err(Error::Refused { message: "nothing was released".into(), hint: None });
         }
     }
-    Ok(Some(Who::exactly(lease.holder())))
+    Ok(Some(holder))
 }

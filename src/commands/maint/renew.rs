@@ -8,7 +8,7 @@ use crate::{
     exit::ExitCode,
     output::{
         Printer,
-        taking::Taking,
+        taking::TakingReport,
         words::leases::{blocked, not_taken_error},
     },
 };
@@ -20,6 +20,7 @@ use kube_leases::{
         holder::{self, Who},
         lease::Lease,
         maintenance::MaintenanceStanding,
+        renewal::{NotRenewable, judge_renewal},
         taking::{ClaimObstacle, Terms},
         time::ServerTime,
     },
@@ -28,7 +29,7 @@ use kube_leases::{
 pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
     let seconds = unrenewed_seconds(args.duration, args.admin)?;
     let (who, targets) =
-        tokio::try_join!(who(&args.identity, args.admin, cluster), targets(&args.nodes, cluster))?;
+        tokio::try_join!(who(args.identity.holder(), args.admin, cluster), targets(&args.nodes, cluster))?;
     let now = cluster.server_time();
     let mut targets = targets;
     if !args.nodes.are_named() {
@@ -41,7 +42,7 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
     }
     // All are looked at before any is written.
     for target in &targets {
-        check(target, &who, args.admin, now)?;
+        check(target, &who, now)?;
     }
     let terms = Terms { renews: true, ignore_medik8s: true, ..Terms::of_command(who, None) };
     let writing = writing(&args.write);
@@ -53,7 +54,7 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
     let outcomes: BTreeMap<String, Result<Option<MaintenanceStanding>>> = match args.write.dry_run {
         // It is only imagined how each stood before.
         DryRun::Client => claims.iter().map(|(claim, _)| (claim.name().to_owned(), Ok(None))).collect(),
-        _ => renew_all(cluster, &claims, interrupts(), &mut Taking::new(printer))
+        _ => renew_all(cluster, &claims, interrupts(), &mut TakingReport::new(printer))
             .await
             .into_iter()
             .map(|(name, outcome)| (name, outcome.map(Some).map_err(not_renewed)))
@@ -111,39 +112,31 @@ fn not_to_renew(name: &str, obstacle: &ClaimObstacle, lease: Option<&Lease>, now
 }
 
 /// Whether a lease may be renewed as it was read.
-fn check(target: &NodeTarget, who: &Who, admin: bool, now: ServerTime) -> Result<()> {
+fn check(target: &NodeTarget, who: &Who, now: ServerTime) -> Result<()> {
     let name = &target.node.name;
     let lease = target.lease.as_ref().map(|lease| &*lease.value);
-    match MaintenanceStanding::of(lease.map(|lease| &lease.spec), who, now) {
-        MaintenanceStanding::Ours { admin: false, .. } if admin => {
-            return Err(Error::Refused {
-                message: format!("{name} is held by you, but not as an administrator"),
-                hint: Some(format!(
-                    "renew it without --admin; 'kubectl lease maint acquire {name} --admin' holds it until released"
-                )),
-            });
-        }
-        // What has run out is taken anew, and so by the rules for that.
-        standing @ MaintenanceStanding::Ours { .. } if !standing.is_valid(now) => {
-            if let Some(holder) = target.medik8s.clone() {
-                let mut error = blocked(name, &ClaimObstacle::Medik8s { holder }, lease, now);
-                if let Error::Held { message, hint } = &mut error {
-                    message.push_str(", and your lease had expired");
-                    *hint =
-                        Some(format!("'kubectl lease maint acquire {name} --wait' takes it after medik8s"));
-                }
-                return Err(error);
+    let Err(why) = judge_renewal(lease, target.medik8s.as_deref(), who, now) else { return Ok(()) };
+    Err(match why {
+        NotRenewable::NotAsAdministrator => Error::Refused {
+            message: format!("{name} is held by you, but not as an administrator"),
+            hint: Some(format!(
+                "renew it without --admin; 'kubectl lease maint acquire {name} --admin' holds it until released"
+            )),
+        },
+        NotRenewable::Medik8s { holder } => {
+            let mut error = blocked(name, &ClaimObstacle::Medik8s { holder }, lease, now);
+            if let Error::Held { message, hint } = &mut error {
+                message.push_str(", and your lease had expired");
+                *hint = Some(format!("'kubectl lease maint acquire {name} --wait' takes it after medik8s"));
             }
+            error
         }
-        MaintenanceStanding::Ours { .. } => {}
-        standing => {
-            let is_mine = lease.is_some_and(|lease| lease.holder() == who.administrator().identity());
+        NotRenewable::NotHeld { standing, as_administrator } => {
             let mut error = not_to_renew(name, &ClaimObstacle::Standing(standing), lease, now);
-            if let (true, Error::Held { hint, .. }) = (is_mine, &mut error) {
+            if let (true, Error::Held { hint, .. }) = (as_administrator, &mut error) {
                 *hint = Some("you hold it as an administrator: --admin renews it".into());
             }
-            return Err(error);
+            error
         }
-    }
-    Ok(())
+    })
 }

@@ -6,7 +6,7 @@ use crate::{
     exit::ExitCode,
     output::{
         Printer,
-        taking::Taking,
+        taking::TakingReport,
         words::leases::{blocked, not_taken_error},
     },
 };
@@ -22,18 +22,20 @@ use kube_leases::{
 };
 
 pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+    let typed = &args.acquiring;
     let program = under::program()?;
     let (who, mut targets) =
-        tokio::try_join!(who(&args.identity, args.admin, cluster), targets(&args.nodes, cluster))?;
+        tokio::try_join!(who(typed.identity.holder(), args.admin, cluster), targets(&typed.nodes, cluster))?;
     tell_remarks(cluster, printer);
-    if !args.admin && !args.wait.is_set() {
+    if !args.admin && !typed.wait.is_set() {
         targets.iter().try_for_each(|target| check_administrators(target, &who, cluster))?;
     }
-    let mut terms = terms(Terms::of_process(who, &process_suffix(), args.reason.clone()), &args.taking);
-    terms.overwrites_reason = confirm_reasons(args.yes, true, &mut targets, &terms, cluster).await?;
+    let mut terms = terms(Terms::of_process(who, &process_suffix(), typed.reason.clone()), &typed.taking);
+    terms.overwrites_reason = confirm_reasons(typed.yes, true, &mut targets, &terms, cluster).await?;
     let seconds = i32::try_from(args.duration.as_secs()).unwrap_or(i32::MAX);
-    let claims = claims(targets, &terms, seconds, args.wait.into(), &Writing::default())?;
-    let taken = take_all(cluster, &claims, args.wait.into(), interrupts(), &mut Taking::new(printer)).await;
+    let claims = claims(targets, &terms, seconds, typed.wait.into(), &Writing::default())?;
+    let taken =
+        take_all(cluster, &claims, typed.wait.into(), interrupts(), &mut TakingReport::new(printer)).await;
     let held: Vec<Held> = taken.map_err(not_taken_error)?.into_iter().map(|(held, _)| held).collect();
     under::run(&held, Schedule::new(args.duration), &program, &args.command, cluster, printer).await
 }
@@ -41,7 +43,7 @@ pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result
 /// A lease that one holds oneself as an administrator is in the way, too.
 fn check_administrators(target: &NodeTarget, who: &Who, cluster: &Cluster) -> Result<()> {
     let Some(lease) = target.lease.as_ref().map(|lease| &*lease.value) else { return Ok(()) };
-    if lease.holder() != who.administrator().identity() {
+    if !who.holds_as_administrator(lease.holder()) {
         return Ok(());
     }
     let obstacle = ClaimObstacle::Standing(MaintenanceStanding::Admin { holder: lease.holder().to_owned() });

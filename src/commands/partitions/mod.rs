@@ -5,7 +5,7 @@ mod watched;
 
 use serde_json::json;
 
-use self::{row::Row, watched::Watched};
+use self::{row::PartitionRow, watched::Watched};
 use super::{count, watching};
 use crate::{
     cli::Partitions,
@@ -88,8 +88,8 @@ pub async fn run(
     }
     let now = cluster.server_time();
     let is_any = !found.partitions.is_empty();
-    let rows: Vec<Row> =
-        found.partitions.into_iter().map(|partition| Row::new(partition, cluster.flags())).collect();
+    let rows: Vec<PartitionRow> =
+        found.partitions.into_iter().map(|partition| PartitionRow::new(partition, cluster.flags())).collect();
     match (which.node, rows.as_slice()) {
         (Some(node), []) if !found.nodes.contains(node) => {
             return Err(Error::NotFound {

@@ -28,13 +28,13 @@ const TOLD: usize = 3;
 
 /// A node without heartbeats, and the pods that are stranded there.
 #[derive(Clone)]
-pub struct Row {
+pub struct PartitionRow {
     partition: Partition,
     /// What printed commands take to reach the cluster.
     flags: String,
 }
 
-impl Row {
+impl PartitionRow {
     pub fn new(partition: Partition, flags: &str) -> Self {
         Self { partition, flags: flags.to_owned() }
     }
@@ -90,7 +90,7 @@ impl Row {
     }
 }
 
-impl Item for Row {
+impl Item for PartitionRow {
     const KIND: &'static str = "Partition";
 
     fn headers(wide: bool) -> &'static [&'static str] {
@@ -184,7 +184,7 @@ impl Item for Row {
             "heartbeat": self.partition.heartbeat.map(|time| format!("{time:.6}")),
             "ready": ready,
             "taints": node.map(|node| &node.spec.taints),
-            "heldBy": self.partition.held_by.as_ref().map(evidence::held_by),
+            "heldBy": self.partition.held_by.as_ref().map(|held| json!({ "holder": held.holder, "reason": held.reason })),
             "pods": self.partition.pods.iter().map(|pod| document_of(pod, self.partition.contact, self.partition.seen, &self.flags)).collect::<Vec<_>>(),
             "object": self.partition.object.as_ref().map(|node| node.document(NODES)),
         });
@@ -246,7 +246,7 @@ fn document_of(stranded: &Stranded, contact: NodeContact, now: ServerTime, flags
     let since = pod.terminating(now).and_then(|length| now.0.checked_sub(length).ok());
     let volumes: Vec<Value> = volumes.iter().map(volumes::document).collect();
     let reasons: Vec<Value> = reasons.iter().map(risk::document).collect();
-    let missing: Vec<&str> = missing.iter().map(|what| evidence::not_read(*what)).collect();
+    let missing: Vec<Value> = missing.iter().map(|what| evidence::document(*what)).collect();
     let safer: Vec<Value> = safer.iter().map(|way| advice::document(way, pod, flags)).collect();
     json!({
         "name": pod.metadata.name, "namespace": pod.metadata.namespace,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{row::Row, told};
+use super::{row::PartitionRow, told};
 use crate::{commands::watching::View, output::words::count};
 use kube_leases::{
     client::{
@@ -18,6 +18,7 @@ use kube_leases::{
         node::{HEARTBEATS, Node},
         pod::Pod,
         storage::{PersistentVolume, PersistentVolumeClaim, PodDisruptionBudget, VolumeAttachment},
+        stranded::stranding,
         surroundings::Surroundings,
         time::ServerTime,
         workload::{self, Workload},
@@ -126,7 +127,7 @@ impl Watched<'_> {
 
 impl View for Watched<'_> {
     type Object = Followed;
-    type Item = Row;
+    type Item = PartitionRow;
 
     fn key(object: &Followed) -> String {
         let metadata = match object {
@@ -147,7 +148,7 @@ impl View for Watched<'_> {
         query.resource == LEASES
     }
 
-    fn items(&self, sources: &[Vec<Object<Followed>>], now: ServerTime) -> Vec<Row> {
+    fn items(&self, sources: &[Vec<Object<Followed>>], now: ServerTime) -> Vec<PartitionRow> {
         let [nodes, pods, ..] = sources else { return Vec::new() };
         let mut around = self.around(sources);
         let nodes: Vec<Object<Node>> = nodes
@@ -156,24 +157,24 @@ impl View for Watched<'_> {
                 if let Followed::Node(node) = &*object.value { Some(object.with(node.clone())) } else { None }
             })
             .collect();
-        let names: BTreeSet<&str> = nodes.iter().map(|node| node.value.metadata.name.as_str()).collect();
+        let name = |node: &Object<Node>| node.value.metadata.name.clone();
+        let names: BTreeSet<String> = nodes.iter().map(name).collect();
         let lost: Vec<Object<Node>> =
             nodes.iter().filter(|node| around.is_lost(&node.value, now)).cloned().collect();
-        let strange: BTreeSet<&str> = lost.iter().map(|node| node.value.metadata.name.as_str()).collect();
+        let strange: BTreeSet<String> = lost.iter().map(name).collect();
+        let all = self.which.sees_all().then_some(&names);
         let stranded: Vec<Object<Pod>> = pods
             .iter()
             .filter_map(|object| {
                 let Followed::Pod(pod) = &*object.value else { return None };
-                let node = pod.spec.node_name.as_str();
-                let lost = strange.contains(node) || (self.which.sees_all() && !names.contains(node));
-                (lost && !node.is_empty() && !pod.is_finished()).then(|| object.with(pod.as_ref().clone()))
+                stranding(pod, &strange, all).map(|_| object.with(pod.as_ref().clone()))
             })
             .collect();
         let all = partitions::partitions(&lost, &stranded, &mut around, now);
-        all.into_iter().map(|partition| Row::new(partition, self.flags)).collect()
+        all.into_iter().map(|partition| PartitionRow::new(partition, self.flags)).collect()
     }
 
-    fn remarks(&self, sources: &[Vec<Object<Followed>>], items: &[Row]) -> Vec<String> {
+    fn remarks(&self, sources: &[Vec<Object<Followed>>], items: &[PartitionRow]) -> Vec<String> {
         if !self.which.is_all() {
             return Vec::new();
         }
@@ -186,12 +187,12 @@ impl View for Watched<'_> {
             Followed::Pod(pod) => Some(&**pod),
             _ => None,
         });
-        let stopped = partitions::stopped(workloads, pods, items.iter().map(Row::partition));
+        let stopped = partitions::stopped(workloads, pods, items.iter().map(PartitionRow::partition));
         stopped.iter().map(|stopped| told(stopped, self.flags)).collect()
     }
 
-    fn summary(&self, items: &[Row]) -> String {
-        let stranded: usize = items.iter().map(Row::stranded_pods).sum();
+    fn summary(&self, items: &[PartitionRow]) -> String {
+        let stranded: usize = items.iter().map(PartitionRow::stranded_pods).sum();
         format!("{} without heartbeats, {} stranded", count(items.len(), "node"), count(stranded, "pod"))
     }
 }

@@ -18,12 +18,6 @@ use kube_leases::{
 use super::paste::{pasted, with_flags};
 use crate::error::Error;
 
-/// How to enable coordinated leader election, and what works without it.
-pub const NO_COORDINATION: &str = "coordinated leader election is off: it needs \
-     --feature-gates=CoordinatedLeaderElection=true and --runtime-config=coordination.k8s.io/v1beta1=true (on \
-     1.32 v1alpha2, on 1.31 v1alpha1) on every kube-apiserver, and the same feature gate on the components; 'kubectl lease leaders' shows who \
-     leads without it";
-
 /// The name of an election in a sentence. The API takes anything for the name of the lease that a candidate is
 /// for, line breaks too.
 pub fn called(namespace: &str, lease: &str) -> String {

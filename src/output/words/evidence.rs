@@ -1,6 +1,8 @@
 //! Words for what was found around a pod.
 
 use jiff::SignedDuration;
+use serde_json::{Value, json};
+
 use kube_leases::rules::{
     assessment::NotRead,
     duration::age,
@@ -119,6 +121,15 @@ pub fn not_read(what: NotRead) -> &'static str {
         NotRead::Controllers(Kind::Job) => "jobs.batch",
         NotRead::Controllers(Kind::CronJob) => "cronjobs.batch",
     }
+}
+
+/// What could not be read, for `-o json`.
+pub fn document(what: NotRead) -> Value {
+    let kind = match what {
+        NotRead::Controllers(kind) => Some(kind.name()),
+        _ => None,
+    };
+    json!({ "code": what.code(), "kind": kind, "resource": not_read(what) })
 }
 
 #[cfg(test)]

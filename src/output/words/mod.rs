@@ -10,7 +10,7 @@ pub mod fencing;
 pub mod leader;
 pub mod leases;
 pub mod nodes;
-pub mod paste;
+pub use crate::paste;
 #[cfg(unix)]
 pub mod processes;
 pub mod remarks;

@@ -1,8 +1,7 @@
 //! Clearing priorities.
 
-use std::time::Duration;
-
 use super::{
+    super::Wait,
     ElectionFailure, ElectionProgress, ElectionStep, Intent, address_of,
     handover::{self, follow_all},
     keep, not_interrupted, not_interrupted_during, note,
@@ -27,7 +26,7 @@ pub struct ClearRequest {
     /// Whether handovers are not waited for, which can leave a lease without a leader.
     pub force: bool,
     /// Wait this long for the handovers that follow.
-    pub wait: Option<Duration>,
+    pub wait: Wait,
     /// How it is written.
     pub writing: Writing,
 }
@@ -83,7 +82,7 @@ pub async fn clear(
     if let Some(failure) = failure {
         return Err(failure);
     }
-    let Some(wait) = request.wait.filter(|_| !request.writing.dry_run) else { return Ok(()) };
+    let Some(wait) = request.wait.limit().filter(|_| !request.writing.dry_run) else { return Ok(()) };
     tokio::select! {
         followed = follow_all(cluster, &plans, wait, progress) => followed,
         _ = interrupts.next() => Err(ElectionFailure::Interrupted),

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::{Instant, sleep};
 
 use super::{
-    super::CONFLICT_ATTEMPTS,
+    super::{CONFLICT_ATTEMPTS, Wait},
     ElectionFailure, ElectionProgress, ElectionStep, Intent, address_of,
     handover::{self, Acknowledgement, follow_all},
     not_interrupted, not_interrupted_during, note, report,
@@ -61,7 +61,7 @@ pub struct PriorityRequest {
     /// Whether a candidate that has ended gets its priority all the same.
     pub force: bool,
     /// Wait this long for the handovers that follow.
-    pub wait: Option<Duration>,
+    pub wait: Wait,
     /// How it is written.
     pub writing: Writing,
 }
@@ -137,7 +137,7 @@ pub async fn set(
         .collect();
     match wish.expires {
         Some(expires) if !request.detach && !request.writing.dry_run => {
-            timed::set(cluster, &mut settings, expires, request.wait, progress, interrupts).await
+            timed::set(cluster, &mut settings, expires, request.wait.limit(), progress, interrupts).await
         }
         _ => for_good(cluster, &mut settings, request, progress, interrupts).await,
     }
@@ -178,7 +178,7 @@ async fn for_good(
     if let Some(failure) = failure {
         return Err(failure);
     }
-    let Some(wait) = request.wait.filter(|_| !dry_run) else { return Ok(()) };
+    let Some(wait) = request.wait.limit().filter(|_| !dry_run) else { return Ok(()) };
     let plans = plans_of(settings);
     let followed = tokio::select! {
         biased;
