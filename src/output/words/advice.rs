@@ -3,13 +3,14 @@
 use jiff::SignedDuration;
 use kube_leases::rules::{
     advice::{Advice, Alternative, DeleteTerms, KubeletThen, Outage, Safe, SwitchOffTerms, WaitFor},
+    controller_ref::ControllerRef,
     duration::age,
     pod::Pod,
 };
 use serde_json::{Value, json};
 
 use super::{
-    controllers::{bring_back, is_job, stop, wait_until_all_gone},
+    controllers::{bring_back, stop, wait_until_all_gone},
     nodes::HEARTBEAT_IS_OLD,
     paste::with_flags,
 };
@@ -98,14 +99,14 @@ fn what(advice: &Advice, pod: &Pod) -> String {
             accepting(*outage, node)
         ),
         Advice::StopController { controller, no_grace, managed_by, outage, .. } => {
-            let managed_by = managed_by.as_deref();
+            let managed_by = managed_by.as_ref();
             stop_controller(controller, *no_grace, managed_by, &accepting(*outage, node), node, uid)
         }
         Advice::InspectController { controller, .. } => format!(
             "find out whether two of it may run at once: {controller} may start the next one before this one has ended"
         ),
         Advice::KeepFromEviction { controller, node_missing, .. } => {
-            keep_from_eviction(controller.as_deref(), *node_missing, node)
+            keep_from_eviction(controller.as_ref(), *node_missing, node)
         }
         Advice::TakeIntoService => {
             format!("{node} is back: put it back into service, before pod GC deletes by force there")
@@ -198,14 +199,14 @@ fn accepting(outage: Option<Outage>, node: &str) -> String {
 }
 
 fn stop_controller(
-    controller: &str,
+    controller: &ControllerRef,
     no_grace: bool,
-    managed_by: Option<&str>,
+    managed_by: Option<&ControllerRef>,
     accepting: &str,
     node: &str,
     uid: &str,
 ) -> String {
-    let (stop, resume, stays, sets) = if is_job(controller) {
+    let (stop, resume, stays, sets) = if controller.is_job() {
         (format!("suspend {controller}"), "resume it", "it stays suspended", "resumes it")
     } else {
         (format!("scale {controller} to 0"), "scale it back", "it stays at 0", "sets its replicas")
@@ -230,7 +231,7 @@ fn stop_controller(
 }
 
 /// Nothing starts another where there is no controller.
-fn keep_from_eviction(controller: Option<&str>, node_missing: bool, node: &str) -> String {
+fn keep_from_eviction(controller: Option<&ControllerRef>, node_missing: bool, node: &str) -> String {
     let when = if node_missing {
         format!("by default 5 minutes after the new node object of {node} is found unreachable")
     } else {
@@ -291,14 +292,14 @@ fn command(advice: &Advice, pod: &Pod) -> Option<String> {
         Advice::Evict { .. } => format!("kubectl lease force-delete pod {located} --safe"),
         Advice::WaitForReplicas { controller, wanted } => format!(
             "kubectl wait --for=jsonpath='{{.status.readyReplicas}}'={wanted} {} -n {namespace} --timeout=300s",
-            controller.to_lowercase()
+            controller.resource()
         ),
         Advice::WaitForBudget { .. } => format!("kubectl get poddisruptionbudgets -n {namespace} -w"),
         Advice::DescribePod => format!("kubectl describe pod {located}"),
         Advice::ListContainers => format!("crictl ps --label io.kubernetes.pod.uid={uid}"),
         Advice::ReadKubeletLog => format!("journalctl -u kubelet | grep {uid}"),
         Advice::RestartDeployment { controller, .. } => {
-            format!("kubectl rollout restart {} -n {namespace}", controller.to_lowercase())
+            format!("kubectl rollout restart {} -n {namespace}", controller.resource())
         }
         Advice::StopController { controller, wanted, selector, grace_seconds, no_grace, .. } => {
             let stop = stop(controller, namespace, *wanted);
@@ -356,14 +357,15 @@ mod tests {
     #[test]
     #[allow(clippy::too_many_lines)] // a table
     fn the_first_words_of_each_advice_and_its_command() {
-        let db = || "StatefulSet/db".to_owned();
+        let db = || ControllerRef::new("StatefulSet", "db");
         let switch_off = |terms| Advice::SwitchOff { terms };
         let wait = |until| Advice::Wait { until, timeout_seconds: 145 };
         let gone = Some("kubectl wait --for=delete pod/db-0 -n shop --timeout=145s");
         let fence = Some("kubectl lease fence node-1");
         let undo = Some("kubectl lease fence node-1 --undo");
         let watch = Some("kubectl lease partitions node-1 -w");
-        let restart = |outage| Advice::RestartDeployment { controller: "Deployment/db".into(), outage };
+        let restart =
+            |outage| Advice::RestartDeployment { controller: ControllerRef::new("Deployment", "db"), outage };
         let restarted = Some("kubectl rollout restart deployment/db -n shop");
         for (advice, what, command) in [
             (Advice::RemoveManifest, "take its manifest away on node-1", None),
@@ -421,7 +423,7 @@ mod tests {
             ),
             (
                 Advice::InspectController {
-                    controller: "CloneSet/db".into(),
+                    controller: ControllerRef::new("CloneSet", "db"),
                     resource: "cloneset.v1.x/db".into(),
                 },
                 "find out whether two of it may run at once: CloneSet/db may start",
@@ -505,7 +507,7 @@ mod tests {
 
     #[test]
     fn deletions_without_force() {
-        let db = || "StatefulSet/db".to_owned();
+        let db = || ControllerRef::new("StatefulSet", "db");
         let budgets = || vec!["b".to_owned(), "c".to_owned()];
         for (terms, what) in [
             (DeleteTerms::NothingRuns, "delete it as usual: there is nothing to wait for"),
@@ -558,17 +560,18 @@ mod tests {
     fn a_controller_that_is_to_be_stopped() {
         let gone = "kubectl wait --for=delete pod -l app=db \
                     --field-selector=status.phase!=Failed,status.phase!=Succeeded -n shop --timeout=150s";
-        for controller in ["Deployment/db", "Job/db"] {
-            let (first, last) = (stop(controller, "shop", 1), bring_back(controller, "shop", 1));
-            for managed_by in [None, Some("Shop/s")] {
+        for kind in ["Deployment", "Job"] {
+            let controller = ControllerRef::new(kind, "db");
+            let (first, last) = (stop(&controller, "shop", 1), bring_back(&controller, "shop", 1));
+            for managed_by in [None, Some(ControllerRef::new("Shop", "s"))] {
                 for no_grace in [false, true] {
                     let (what, command) = words(&Advice::StopController {
-                        controller: controller.to_owned(),
+                        controller: controller.clone(),
                         wanted: 1,
                         selector: "app=db".into(),
                         grace_seconds: if no_grace { 0 } else { 30 },
                         no_grace,
-                        managed_by: managed_by.map(str::to_owned),
+                        managed_by: managed_by.clone(),
                         outage: None,
                     });
                     let line = if no_grace { first.clone() } else { format!("{first} && {gone} && {last}") };
@@ -597,15 +600,16 @@ mod tests {
         let all: Vec<Toleration> = serde_json::from_value(json!([{ "operator": "Exists" }])).unwrap();
         let patch = r#"kubectl patch pod db-0 -n shop --type=merge -p '{"metadata":{"uid":"5e1f"},"spec":{"tolerations":[{"operator":"Exists"}]}}'"#;
         for (controller, node_missing, then) in [
-            (Some("Job/db"), false, "after node-1 was lost, and Job/db may start the next one beside it;"),
+            (
+                Some(ControllerRef::new("Job", "db")),
+                false,
+                "after node-1 was lost, and Job/db may start the next one beside it;",
+            ),
             (None, false, "after node-1 was lost, and its kubelet ends it when node-1 is back, and nothing"),
             (None, true, "after the new node object of node-1 is found unreachable, and its kubelet"),
         ] {
-            let (what, command) = words(&Advice::KeepFromEviction {
-                controller: controller.map(str::to_owned),
-                node_missing,
-                tolerations: all.clone(),
-            });
+            let (what, command) =
+                words(&Advice::KeepFromEviction { controller, node_missing, tolerations: all.clone() });
             assert!(what.starts_with("keep the pod from being evicted, first: else"), "{what}");
             assert!(what.contains(then) && what.contains("for as long as this pod exists"), "{what}");
             assert_eq!(command.as_deref(), Some(patch));
