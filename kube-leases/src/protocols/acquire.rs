@@ -233,7 +233,7 @@ pub enum TakingStep<'a> {
         name: &'a str,
         /// What is in the way.
         waiting: &'a Waiting,
-        /// How long that is held at most if nobody renews it, where the lease says so.
+        /// How long that is held at most if it is not renewed, where the lease says so.
         left: Option<Duration>,
         /// How long it has been waited for.
         so_far: Duration,

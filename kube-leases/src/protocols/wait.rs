@@ -261,7 +261,7 @@ pub(super) async fn wait_for(
     Err(NotTaken::NotFree { name: claim.at.name.clone(), waited, blocked })
 }
 
-/// How long what is waited for is held if nobody renews it. By the rule of leader election its times tell nothing.
+/// How long what is waited for is held if it is not renewed. By the rule of leader election its times tell nothing.
 fn time_left(cluster: &Cluster, claim: &Claim, waiting: &Waiting) -> Option<Duration> {
     match &waiting.obstacle {
         Some(ClaimObstacle::Standing(MaintenanceStanding::Held { until, .. }))
