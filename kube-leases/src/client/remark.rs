@@ -1,4 +1,4 @@
-/// So many are kept until they are taken: a caller may never take them.
+/// So many are kept until they are taken, which may be never.
 pub(super) const MOST: usize = 100;
 
 /// What was noticed beside the matter.

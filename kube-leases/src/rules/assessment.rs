@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::{
     advice::{self, Alternative, Eviction},
+    controller_ref::ControllerRef,
     evidence::{self, Evidence},
     leadership::led_by,
     node::{Node, NodeContact},
@@ -206,7 +207,7 @@ impl Assessment {
 pub(super) fn lasting_finalizers<'a>(pod: &'a Pod, ownership: &Ownership) -> Vec<&'a str> {
     let is_known = matches!(ownership.why, ReplacementReason::Rolling | ReplacementReason::CronJobForbids);
     let by_job = (is_known || ownership.managed_by.is_some())
-        && ownership.controller.as_ref().is_some_and(|of| of.starts_with("Job/"));
+        && ownership.controller.as_ref().is_some_and(ControllerRef::is_job);
     let lasts = |finalizer: &&str| *finalizer != JOB_TRACKING || !by_job;
     pod.metadata.finalizers.iter().map(String::as_str).filter(lasts).collect()
 }
@@ -345,7 +346,8 @@ mod tests {
             let assessment = Assessment::of(&pod, &around, now());
             assert_eq!(assessment.risk, silent, "{strategy}");
             assert!(reasons(&assessment).iter().any(|it| it == reason), "{:?}", assessment.reasons);
-            let controllers = vec!["ReplicaSet/db".to_owned(), "Deployment/db".to_owned()];
+            let controllers =
+                vec![ControllerRef::new("ReplicaSet", "db"), ControllerRef::new("Deployment", "db")];
             let owner = Evidence::Owner { controllers, stopped: None };
             assert!(assessment.evidence.contains(&owner), "{:?}", assessment.evidence);
             around.workloads.remove(&(Kind::Deployment, "shop/db".into()));
@@ -404,7 +406,7 @@ mod tests {
             let assessment = Assessment::of(&pod, &around, now());
             let found = (assessment.risk, assessment.safe_way());
             assert_eq!(found, (risk, takes), "{kind:?} {wanted} {now_ready}: {assessment:#?}");
-            let controller = format!("{}/db", kind.name());
+            let controller = ControllerRef::new(kind.name(), "db");
             let reason = Reason::NoMajority { controller: controller.clone(), ready: now_ready - 1, wanted };
             let lost = wanted > 1 && (now_ready - 1) * 2 <= wanted;
             assert_eq!(assessment.reasons.contains(&reason), lost);
@@ -433,7 +435,7 @@ mod tests {
         around.workloads.clear();
         around.unread.insert(Kind::StatefulSet);
         let assessment = Assessment::of(&ready(stage::pod("StatefulSet", None, &none)), &around, now());
-        let unknown = Reason::MajorityUnknown { controller: "StatefulSet/db".into() };
+        let unknown = Reason::MajorityUnknown { controller: ControllerRef::new("StatefulSet", "db") };
         assert!(assessment.reasons.contains(&unknown), "{:?}", assessment.reasons);
     }
 
@@ -632,7 +634,7 @@ mod tests {
         assert_eq!(way(&stateful, &nothing).takes, None);
         let ways = Assessment::of(&stateless, &nothing, now()).safer;
         let inspect = Advice::InspectController {
-            controller: "ReplicaSet/db".into(),
+            controller: ControllerRef::new("ReplicaSet", "db"),
             resource: "replicaset/db".into(),
         };
         assert_eq!((ways[0].takes, &ways[1].advice), (None, &inspect));
@@ -763,7 +765,7 @@ mod tests {
             workload.spec = read(spec.clone());
             workload.metadata.labels.extend(label.map(|it| (stopped::label(kind).into(), it.into())));
             let assessment = Assessment::of(&pod(kind.name(), Some(5), &none), &around, now());
-            let controllers = vec![format!("{}/db", kind.name())];
+            let controllers = vec![ControllerRef::new(kind.name(), "db")];
             let owner = Evidence::Owner { controllers, stopped };
             assert!(assessment.evidence.contains(&owner), "{spec} {:?}", assessment.evidence);
         }

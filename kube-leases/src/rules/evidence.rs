@@ -4,6 +4,7 @@ use jiff::SignedDuration;
 
 use super::{
     assessment::{Assessment, NotRead},
+    controller_ref::ControllerRef,
     lease::Lease,
     node::{Declared, NodeContact},
     pod::Pod,
@@ -54,8 +55,8 @@ pub enum Evidence {
     HeldBy(HeldBy),
     /// Its owner, and the controller behind that.
     Owner {
-        /// As `Kind/name`, the nearest first.
-        controllers: Vec<String>,
+        /// The nearest first.
+        controllers: Vec<ControllerRef>,
         /// If the controller is scaled to 0 or suspended: how many it ran before, as its label says.
         stopped: Option<Option<i64>>,
     },
@@ -107,8 +108,7 @@ pub(super) fn evidence(
     }
     found.extend(around.held_by(node, now).map(Evidence::HeldBy));
     let ownership = &assessment.ownership;
-    let mut controllers: Vec<String> =
-        pod.controller().map(|owner| format!("{}/{}", owner.kind, owner.name)).into_iter().collect();
+    let mut controllers: Vec<ControllerRef> = pod.controller().map(ControllerRef::from).into_iter().collect();
     if let (Some(direct), Some(above)) = (controllers.first(), &ownership.controller)
         && direct != above
     {

@@ -10,6 +10,7 @@ pub mod candidate;
 pub mod choice;
 pub mod clocks;
 pub mod controller;
+pub mod controller_ref;
 pub mod deadline;
 pub mod deletion;
 pub mod duration;

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{
     assessment::{Assessment, Futile, lasting_finalizers},
+    controller_ref::ControllerRef,
     node::NodeContact,
     pod::Pod,
     risk::{DeletionStage, PodFacts, Risk},
@@ -83,40 +84,40 @@ pub enum Reason {
     NoGracePeriod,
     /// A `StatefulSet` starts the next one as soon as the object is gone.
     StatefulSet {
-        /// The controller, as `Kind/name`.
-        controller: String,
+        /// The controller.
+        controller: ControllerRef,
     },
     /// A Deployment with the strategy Recreate, whose `ReplicaSet` does not wait.
     Recreate {
-        /// The controller, as `Kind/name`.
-        controller: String,
+        /// The controller.
+        controller: ControllerRef,
     },
     /// A Job of a `CronJob` with the concurrencyPolicy Forbid, and the Job does not wait.
     CronJobForbids {
-        /// The controller, as `Kind/name`.
-        controller: String,
+        /// The controller.
+        controller: ControllerRef,
     },
     /// A Job with the podReplacementPolicy Failed.
     JobWaitsForFailure {
-        /// The controller, as `Kind/name`.
-        controller: String,
+        /// The controller.
+        controller: ControllerRef,
     },
     /// A `DaemonSet` starts the next one on the same node as soon as the object is gone.
     DaemonSet {
-        /// The controller, as `Kind/name`.
-        controller: String,
+        /// The controller.
+        controller: ControllerRef,
         /// The name of the node.
         node: String,
     },
     /// What the controller relies on is not known.
     UnknownController {
-        /// The controller, as `Kind/name`.
-        controller: String,
+        /// The controller.
+        controller: ControllerRef,
     },
     /// The controller may not be read, or does not exist.
     ControllerNotRead {
-        /// The controller, as `Kind/name`.
-        controller: String,
+        /// The controller.
+        controller: ControllerRef,
     },
     /// Two nodes that write to the volume may destroy it.
     ExclusiveVolume {
@@ -149,8 +150,8 @@ pub enum Reason {
     BudgetsUnknown,
     /// Without it, no majority of the replicas is ready.
     NoMajority {
-        /// The controller, as `Kind/name`.
-        controller: String,
+        /// The controller.
+        controller: ControllerRef,
         /// How many of the others are ready.
         ready: i64,
         /// How many there should be.
@@ -158,8 +159,8 @@ pub enum Reason {
     },
     /// How many replicas are ready is not known.
     MajorityUnknown {
-        /// The controller, as `Kind/name`.
-        controller: String,
+        /// The controller.
+        controller: ControllerRef,
     },
     /// The kubelet is alive and does not get the pod ended.
     Stuck {

@@ -7,6 +7,7 @@ use jiff::SignedDuration;
 use serde::Deserialize;
 
 use super::{
+    controller_ref::ControllerRef,
     lease::{Metadata, Owner},
     pod::{Pod, grace_of},
     stopped,
@@ -201,8 +202,8 @@ pub struct Ownership {
     pub successor: Successor,
     /// Whether there should never be two, whenever the next one is started.
     pub alone: bool,
-    /// The controller that starts the next one, as `Kind/name`.
-    pub controller: Option<String>,
+    /// The controller that starts the next one.
+    pub controller: Option<ControllerRef>,
     /// Why it is started then.
     pub why: ReplacementReason,
     /// Whether there should be one of it only; `None` if that could not be found out.
@@ -214,8 +215,8 @@ pub struct Ownership {
     pub selector: Option<String>,
     /// How many it ran before a printed line stopped it.
     pub before: Option<i64>,
-    /// What owns the controller, as `Kind/name`, where that is not known here: it may change it again.
-    pub managed_by: Option<String>,
+    /// What owns the controller, where that is not known here: it may change it again.
+    pub managed_by: Option<ControllerRef>,
     /// A Deployment that is paused: it is not updated, but scaled.
     pub paused: bool,
 }
@@ -355,7 +356,7 @@ impl<W: Workloads> OwnerOf<'_, W> {
             let before = set.ran_before(Kind::ReplicaSet);
             return Ownership { replicas, selector: self.selector(set), before, ..plain };
         };
-        let controller = Some(name_of(above));
+        let controller = Some(above.into());
         if Kind::of(above) != Some(Kind::Deployment) {
             return Ownership { controller, ..self.unknown() };
         }
@@ -379,7 +380,7 @@ impl<W: Workloads> OwnerOf<'_, W> {
         Ownership {
             successor,
             alone: successor == Successor::WhenGone,
-            controller: Some(name_of(self.owner)),
+            controller: Some(self.owner.into()),
             why,
             single,
             replicas: None,
@@ -401,7 +402,7 @@ impl<W: Workloads> OwnerOf<'_, W> {
 
     /// Of the controller of the owner, which could not be read.
     fn unseen(&self, above: &Owner) -> Ownership {
-        Ownership { controller: Some(name_of(above)), ..early(self.worst(ReplacementReason::Unseen)) }
+        Ownership { controller: Some(above.into()), ..early(self.worst(ReplacementReason::Unseen)) }
     }
 
     /// Another of the same name is not the one that owns it.
@@ -416,10 +417,6 @@ impl<W: Workloads> OwnerOf<'_, W> {
     }
 }
 
-fn name_of(owner: &Owner) -> String {
-    format!("{}/{}", owner.kind, owner.name)
-}
-
 /// Whatever else is not known of them, these may not wait for the end of a pod.
 fn early(ownership: Ownership) -> Ownership {
     Ownership { successor: Successor::Early, ..ownership }
@@ -431,7 +428,7 @@ fn managed(plain: Ownership, above: &Owner) -> Ownership {
         alone: true,
         why: ReplacementReason::UnknownKind,
         single: None,
-        managed_by: Some(name_of(above)),
+        managed_by: Some(above.into()),
         ..plain
     }
 }
@@ -800,9 +797,17 @@ mod tests {
             let runs_two = matches!(why, ReplacementReason::Rolling | ReplacementReason::Unowned);
             assert_eq!(found.alone, !runs_two, "{owners}");
             assert_eq!((found.successor, found.why), (successor, why), "{owners}");
-            assert_eq!((found.controller.as_deref(), found.single), (controller, single), "{owners}");
+            assert_eq!(
+                (found.controller.as_ref().map(ToString::to_string).as_deref(), found.single),
+                (controller, single),
+                "{owners}"
+            );
             let managed = controller.is_some_and(|of| of.ends_with("/managed"));
-            assert_eq!(found.managed_by.as_deref(), managed.then_some("Shop/s"), "{owners}");
+            assert_eq!(
+                found.managed_by.as_ref().map(ToString::to_string).as_deref(),
+                managed.then_some("Shop/s"),
+                "{owners}"
+            );
         }
     }
 
@@ -958,7 +963,11 @@ mod tests {
         let controller = owner("db.example/v1", "Cluster", "c");
         for owners in [json!([other, controller]), json!([controller, other])] {
             let found = ownership(&pod(&owners), &known());
-            assert_eq!(found.controller.as_deref(), Some("Cluster/c"), "{owners}");
+            assert_eq!(
+                found.controller.as_ref().map(ToString::to_string).as_deref(),
+                Some("Cluster/c"),
+                "{owners}"
+            );
         }
     }
 }

@@ -3,13 +3,14 @@
 use jiff::SignedDuration;
 use kube_leases::rules::{
     advice::{Advice, Alternative, DeleteTerms, KubeletThen, Outage, Safe, SwitchOffTerms, WaitFor},
+    controller_ref::ControllerRef,
     duration::age,
     pod::Pod,
 };
 use serde_json::{Value, json};
 
 use super::{
-    controllers::{bring_back, is_job, stop, wait_until_all_gone},
+    controllers::{bring_back, stop, wait_until_all_gone},
     nodes::HEARTBEAT_IS_OLD,
     paste::with_flags,
 };
@@ -100,7 +101,7 @@ fn what(advice: &Advice, pod: &Pod) -> String {
             accepting(*outage, node)
         ),
         Advice::StopController { controller, no_grace, managed_by, outage, .. } => {
-            let managed_by = managed_by.as_deref();
+            let managed_by = managed_by.as_ref();
             stop_controller(controller, *no_grace, managed_by, &accepting(*outage, node), node, uid)
         }
         Advice::InspectController { controller, .. } => format!(
@@ -108,7 +109,7 @@ fn what(advice: &Advice, pod: &Pod) -> String {
              has terminated"
         ),
         Advice::KeepFromEviction { controller, node_missing, .. } => {
-            keep_from_eviction(controller.as_deref(), *node_missing, node)
+            keep_from_eviction(controller.as_ref(), *node_missing, node)
         }
         Advice::TakeIntoService => {
             format!("{node} sends heartbeats again: remove its out-of-service taint before pod GC force-deletes \
@@ -205,14 +206,14 @@ fn accepting(outage: Option<Outage>, node: &str) -> String {
 }
 
 fn stop_controller(
-    controller: &str,
+    controller: &ControllerRef,
     no_grace: bool,
-    managed_by: Option<&str>,
+    managed_by: Option<&ControllerRef>,
     accepting: &str,
     node: &str,
     uid: &str,
 ) -> String {
-    let (stop, resume, stays, sets) = if is_job(controller) {
+    let (stop, resume, stays, sets) = if controller.is_job() {
         (format!("suspend {controller}"), "resume it", "it stays suspended", "resumes it")
     } else {
         (format!("scale {controller} to 0"), "scale it back", "it stays at 0", "sets its replicas")
@@ -238,7 +239,7 @@ fn stop_controller(
 }
 
 /// Nothing starts another where there is no controller.
-fn keep_from_eviction(controller: Option<&str>, node_missing: bool, node: &str) -> String {
+fn keep_from_eviction(controller: Option<&ControllerRef>, node_missing: bool, node: &str) -> String {
     let when = if node_missing {
         format!("by default 5 minutes after the new node object of {node} is found unreachable")
     } else {
@@ -301,14 +302,14 @@ fn command(advice: &Advice, pod: &Pod) -> Option<String> {
         Advice::Evict { .. } => format!("kubectl lease force-delete pod {located} --safe"),
         Advice::WaitForReplicas { controller, wanted } => format!(
             "kubectl wait --for=jsonpath='{{.status.readyReplicas}}'={wanted} {} -n {namespace} --timeout=300s",
-            controller.to_lowercase()
+            controller.resource()
         ),
         Advice::WaitForBudget { .. } => format!("kubectl get poddisruptionbudgets -n {namespace} -w"),
         Advice::DescribePod => format!("kubectl describe pod {located}"),
         Advice::ListContainers => format!("crictl ps --label io.kubernetes.pod.uid={uid}"),
         Advice::ReadKubeletLog => format!("journalctl -u kubelet | grep {uid}"),
         Advice::RestartDeployment { controller, .. } => {
-            format!("kubectl rollout restart {} -n {namespace}", controller.to_lowercase())
+            format!("kubectl rollout restart {} -n {namespace}", controller.resource())
         }
         Advice::StopController { controller, wanted, selector, grace_seconds, no_grace, .. } => {
             let stop = stop(controller, namespace, *wanted);
@@ -366,14 +367,15 @@ mod tests {
     #[test]
     #[allow(clippy::too_many_lines)] // a table
     fn the_first_words_of_each_advice_and_its_command() {
-        let db = || "StatefulSet/db".to_owned();
+        let db = || ControllerRef::new("StatefulSet", "db");
         let switch_off = |terms| Advice::SwitchOff { terms };
         let wait = |until| Advice::Wait { until, timeout_seconds: 145 };
         let gone = Some("kubectl wait --for=delete pod/db-0 -n shop --timeout=145s");
         let fence = Some("kubectl lease fence node-1");
         let undo = Some("kubectl lease fence node-1 --undo");
         let watch = Some("kubectl lease partitions node-1 -w");
-        let restart = |outage| Advice::RestartDeployment { controller: "Deployment/db".into(), outage };
+        let restart =
+            |outage| Advice::RestartDeployment { controller: ControllerRef::new("Deployment", "db"), outage };
         let restarted = Some("kubectl rollout restart deployment/db -n shop");
         for (advice, what, command) in [
             (Advice::RemoveManifest, "remove its manifest on node-1", None),
@@ -435,7 +437,7 @@ mod tests {
             ),
             (
                 Advice::InspectController {
-                    controller: "CloneSet/db".into(),
+                    controller: ControllerRef::new("CloneSet", "db"),
                     resource: "cloneset.v1.x/db".into(),
                 },
                 "check whether two replicas may run at once: CloneSet/db may create",
@@ -523,7 +525,7 @@ mod tests {
 
     #[test]
     fn deletions_without_force() {
-        let db = || "StatefulSet/db".to_owned();
+        let db = || ControllerRef::new("StatefulSet", "db");
         let budgets = || vec!["b".to_owned(), "c".to_owned()];
         for (terms, what) in [
             (DeleteTerms::NothingRuns, "delete it as usual: there is nothing to wait for"),
@@ -583,17 +585,18 @@ mod tests {
     fn a_controller_that_is_to_be_stopped() {
         let gone = "kubectl wait --for=delete pod -l app=db \
                     --field-selector=status.phase!=Failed,status.phase!=Succeeded -n shop --timeout=150s";
-        for controller in ["Deployment/db", "Job/db"] {
-            let (first, last) = (stop(controller, "shop", 1), bring_back(controller, "shop", 1));
-            for managed_by in [None, Some("Shop/s")] {
+        for kind in ["Deployment", "Job"] {
+            let controller = ControllerRef::new(kind, "db");
+            let (first, last) = (stop(&controller, "shop", 1), bring_back(&controller, "shop", 1));
+            for managed_by in [None, Some(ControllerRef::new("Shop", "s"))] {
                 for no_grace in [false, true] {
                     let (what, command) = words(&Advice::StopController {
-                        controller: controller.to_owned(),
+                        controller: controller.clone(),
                         wanted: 1,
                         selector: "app=db".into(),
                         grace_seconds: if no_grace { 0 } else { 30 },
                         no_grace,
-                        managed_by: managed_by.map(str::to_owned),
+                        managed_by: managed_by.clone(),
                         outage: None,
                     });
                     let line = if no_grace { first.clone() } else { format!("{first} && {gone} && {last}") };
@@ -623,7 +626,7 @@ mod tests {
         let patch = r#"kubectl patch pod db-0 -n shop --type=merge -p '{"metadata":{"uid":"5e1f"},"spec":{"tolerations":[{"operator":"Exists"}]}}'"#;
         for (controller, node_missing, then) in [
             (
-                Some("Job/db"),
+                Some(ControllerRef::new("Job", "db")),
                 false,
                 "after node-1 was lost): otherwise Job/db may create a replacement beside it.",
             ),
@@ -634,11 +637,8 @@ mod tests {
             ),
             (None, true, "after the new node object of node-1 is found unreachable): otherwise its kubelet"),
         ] {
-            let (what, command) = words(&Advice::KeepFromEviction {
-                controller: controller.map(str::to_owned),
-                node_missing,
-                tolerations: all.clone(),
-            });
+            let (what, command) =
+                words(&Advice::KeepFromEviction { controller, node_missing, tolerations: all.clone() });
             let first =
                 "first change the tolerations of the pod so that the control plane does not evict it (by";
             assert!(what.starts_with(first), "{what}");

@@ -4,6 +4,7 @@
 use jiff::SignedDuration;
 use kube_leases::rules::{
     advice::timeout_after,
+    controller_ref::ControllerRef,
     stopped::{Precondition, SCALED_FROM, SUSPENDED, Stopped, label},
     workload::Kind,
 };
@@ -11,18 +12,13 @@ use serde_json::{Value, json};
 
 use super::paste::with_flags;
 
-fn patch(controller: &str, namespace: &str, patch: &Value) -> String {
-    format!("kubectl patch {} -n {namespace} -p '{patch}'", controller.to_lowercase())
+fn patch(controller: &ControllerRef, namespace: &str, patch: &Value) -> String {
+    format!("kubectl patch {} -n {namespace} -p '{patch}'", controller.resource())
 }
 
-/// Whether a controller, `Kind/name`, is a Job: it is suspended, and not scaled.
-pub fn is_job(controller: &str) -> bool {
-    controller.starts_with("Job/")
-}
-
-/// Scales a controller, `Kind/name`, that should run so many to 0, or suspends it.
-pub fn stop(controller: &str, namespace: &str, wanted: i64) -> String {
-    let change = if is_job(controller) {
+/// Scales a controller that should run so many to 0, or suspends it.
+pub fn stop(controller: &ControllerRef, namespace: &str, wanted: i64) -> String {
+    let change = if controller.is_job() {
         json!({ "metadata": { "labels": { SUSPENDED: "true" } }, "spec": { "suspend": true } })
     } else {
         json!({ "metadata": { "labels": { SCALED_FROM: wanted.to_string() } }, "spec": { "replicas": 0 } })
@@ -31,8 +27,8 @@ pub fn stop(controller: &str, namespace: &str, wanted: i64) -> String {
 }
 
 /// Scales it back, or resumes it.
-pub fn bring_back(controller: &str, namespace: &str, wanted: i64) -> String {
-    let change = if is_job(controller) {
+pub fn bring_back(controller: &ControllerRef, namespace: &str, wanted: i64) -> String {
+    let change = if controller.is_job() {
         json!({ "metadata": { "labels": { SUSPENDED: null } }, "spec": { "suspend": false } })
     } else {
         json!({ "metadata": { "labels": { SCALED_FROM: null } }, "spec": { "replicas": wanted } })
@@ -41,9 +37,9 @@ pub fn bring_back(controller: &str, namespace: &str, wanted: i64) -> String {
 }
 
 /// The same for one that was stopped by other means: the number of its replicas is not known, but a placeholder.
-pub fn bring_back_unmarked(controller: &str, namespace: &str) -> String {
-    let at = controller.to_lowercase();
-    if is_job(controller) {
+pub fn bring_back_unmarked(controller: &ControllerRef, namespace: &str) -> String {
+    let at = controller.resource();
+    if controller.is_job() {
         return patch(controller, namespace, &json!({ "spec": { "suspend": false } }));
     }
     format!("kubectl scale {at} -n {namespace} --replicas=NUMBER")
@@ -74,7 +70,7 @@ pub struct Notice {
 /// What to say about it; the commands reach the cluster with these flags.
 pub fn notice(stopped: &Stopped, flags: &str) -> Notice {
     let Stopped { kind, namespace, name, before, wait, .. } = stopped;
-    let controller = format!("{}/{name}", kind.name());
+    let controller = ControllerRef::new(kind.name(), name);
     let back = bring_back(&controller, namespace, *before);
     let state = match kind {
         Kind::Job => "was suspended, and not resumed".to_owned(),
@@ -82,7 +78,7 @@ pub fn notice(stopped: &Stopped, flags: &str) -> Notice {
     };
     let forget = format!(
         "if that is on purpose, 'kubectl label {} -n {namespace} {}-' ends this notice",
-        controller.to_lowercase(),
+        controller.resource(),
         label(*kind)
     );
     let precondition = stopped.precondition.as_ref().map(precondition);
@@ -151,21 +147,21 @@ mod tests {
     fn what_stops_a_controller_marks_it_in_the_same_write() {
         for (controller, stop_with, back_with) in [
             (
-                "Deployment/web",
+                ControllerRef::new("Deployment", "web"),
                 r#"kubectl patch deployment/web -n shop -p '{"metadata":{"labels":{"kubectl-lease.dev/scaled-from":"3"}},"spec":{"replicas":0}}'"#,
                 r#"kubectl patch deployment/web -n shop -p '{"metadata":{"labels":{"kubectl-lease.dev/scaled-from":null}},"spec":{"replicas":3}}'"#,
             ),
             (
-                "Job/web",
+                ControllerRef::new("Job", "web"),
                 r#"kubectl patch job/web -n shop -p '{"metadata":{"labels":{"kubectl-lease.dev/suspended":"true"}},"spec":{"suspend":true}}'"#,
                 r#"kubectl patch job/web -n shop -p '{"metadata":{"labels":{"kubectl-lease.dev/suspended":null}},"spec":{"suspend":false}}'"#,
             ),
         ] {
-            assert_eq!(stop(controller, "shop", 3), stop_with);
-            assert_eq!(bring_back(controller, "shop", 3), back_with);
+            assert_eq!(stop(&controller, "shop", 3), stop_with);
+            assert_eq!(bring_back(&controller, "shop", 3), back_with);
         }
         for kind in KINDS {
-            let told = stop(&format!("{}/web", kind.name()), "shop", 3);
+            let told = stop(&ControllerRef::new(kind.name(), "web"), "shop", 3);
             assert!(told.contains(&format!(r#"{{"{}":""#, label(kind))), "{told}");
         }
     }
@@ -233,7 +229,8 @@ mod tests {
             assert!(what.starts_with(&begins), "{what}");
             assert_eq!(what.ends_with("and only then type"), has_precondition, "{what}");
             assert!(precondition.is_none_or(|text| text.starts_with(first) && what.contains(&text)));
-            let back = with_flags(&bring_back(&format!("{}/web", kind.name()), "shop", 3), "--context=b");
+            let back =
+                with_flags(&bring_back(&ControllerRef::new(kind.name(), "web"), "shop", 3), "--context=b");
             assert!(command.ends_with(&back), "{command}");
             assert_eq!(command.starts_with("kubectl --context=b wait "), waits, "{command}");
             let lost = what.contains("'kubectl lease --context=b fence'");

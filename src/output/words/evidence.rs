@@ -13,7 +13,7 @@ use kube_leases::rules::{
 };
 
 use super::{
-    controllers::{bring_back, bring_back_unmarked, is_job},
+    controllers::{bring_back, bring_back_unmarked},
     nodes,
     paste::with_flags,
     volumes,
@@ -47,7 +47,11 @@ pub fn line(evidence: &Evidence, pod: &Pod, flags: &str) -> (&'static str, Strin
         Evidence::NodeNotRead { name } => ("node", format!("no permission to read node {name}")),
         Evidence::HeldBy(held) => ("held by", held_by(held)),
         Evidence::Owner { controllers, stopped } => {
-            let mut text = if controllers.is_empty() { "none".to_owned() } else { controllers.join(", ") };
+            let mut text = if controllers.is_empty() {
+                "none".to_owned()
+            } else {
+                controllers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+            };
             if let (Some(before), Some(controller)) = (stopped, controllers.last()) {
                 let namespace = &pod.metadata.namespace;
                 let back = match before {
@@ -55,7 +59,7 @@ pub fn line(evidence: &Evidence, pod: &Pod, flags: &str) -> (&'static str, Strin
                     None => bring_back_unmarked(controller, namespace),
                 };
                 let back = with_flags(&back, flags);
-                let stopped = if is_job(controller) { "suspended" } else { "scaled to 0" };
+                let stopped = if controller.is_job() { "suspended" } else { "scaled to 0" };
                 text.push_str(", which is ");
                 text.push_str(stopped);
                 text.push_str("; once its containers have ended, bring it back with: ");
@@ -135,6 +139,7 @@ pub fn document(what: NotRead) -> Value {
 #[cfg(test)]
 mod tests {
     use kube_leases::rules::{
+        controller_ref::ControllerRef,
         node::Declared,
         volumes::{PodVolume, VolumeSource},
     };
@@ -164,8 +169,8 @@ mod tests {
             ready: ready.map(|(status, since)| (status.to_owned(), since.map(seconds))),
             declared,
         };
-        let owner = |controllers: &[&str], stopped| Evidence::Owner {
-            controllers: controllers.iter().map(|name| (*name).to_owned()).collect(),
+        let owner = |controllers: &[(&str, &str)], stopped| Evidence::Owner {
+            controllers: controllers.iter().map(|(kind, name)| ControllerRef::new(*kind, *name)).collect(),
             stopped,
         };
         let held = |reason: Option<&str>| {
@@ -221,28 +226,28 @@ mod tests {
             (held(Some("new disk")), "held by", "jane: new disk".into()),
             (held(None), "held by", "jane".into()),
             (owner(&[], None), "owner", "none".into()),
-            (owner(&["ReplicaSet/db-1", "Deployment/db"], None), "owner", "ReplicaSet/db-1, Deployment/db".into()),
+            (owner(&[("ReplicaSet", "db-1"), ("Deployment", "db")], None), "owner", "ReplicaSet/db-1, Deployment/db".into()),
             (
-                owner(&["StatefulSet/db"], Some(None)),
+                owner(&[("StatefulSet", "db")], Some(None)),
                 "owner",
                 "StatefulSet/db, which is scaled to 0; once its containers have ended, bring it back with: \
                  kubectl --context=b scale statefulset/db -n shop --replicas=NUMBER"
                     .into(),
             ),
             (
-                owner(&["Job/db"], Some(None)),
+                owner(&[("Job", "db")], Some(None)),
                 "owner",
                 "Job/db, which is suspended; once its containers have ended, bring it back with: \
                  kubectl --context=b patch job/db -n shop -p '{\"spec\":{\"suspend\":false}}'"
                     .into(),
             ),
             (
-                owner(&["ReplicaSet/db-1", "Deployment/db"], Some(Some(4))),
+                owner(&[("ReplicaSet", "db-1"), ("Deployment", "db")], Some(Some(4))),
                 "owner",
                 format!(
                     "ReplicaSet/db-1, Deployment/db, which is scaled to 0; once its containers have ended, bring it \
                      back with: {}",
-                    with_flags(&bring_back("Deployment/db", "shop", 4), "--context=b")
+                    with_flags(&bring_back(&ControllerRef::new("Deployment", "db"), "shop", 4), "--context=b")
                 ),
             ),
             (

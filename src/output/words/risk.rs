@@ -141,13 +141,16 @@ pub fn document(of: &Reason) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use kube_leases::rules::volumes::{PodVolume, VolumeSource};
+    use kube_leases::rules::{
+        controller_ref::ControllerRef,
+        volumes::{PodVolume, VolumeSource},
+    };
 
     use super::*;
 
     #[test]
     fn reasons_name_what_they_are_about() {
-        let (node, controller) = (|| "node-1".to_owned(), || "Job/db".to_owned());
+        let (node, controller) = (|| "node-1".to_owned(), || ControllerRef::new("Job", "db"));
         let volume = || PodVolume {
             name: "data".into(),
             source: VolumeSource::Inline { kind: "nfs".into() },
@@ -228,7 +231,8 @@ mod tests {
     /// A code with its parameters, and the sentence beside it.
     #[test]
     fn the_document_of_a_reason() {
-        let of = Reason::NoMajority { controller: "StatefulSet/db".into(), ready: 1, wanted: 3 };
+        let of =
+            Reason::NoMajority { controller: ControllerRef::new("StatefulSet", "db"), ready: 1, wanted: 3 };
         let expected = json!({
             "code": "no-majority", "controller": "StatefulSet/db", "ready": 1, "wanted": 3,
             "message": "without it 1 of 3 replicas of StatefulSet/db are ready: no majority",

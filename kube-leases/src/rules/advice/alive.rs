@@ -4,6 +4,7 @@ use jiff::SignedDuration;
 
 use super::{Advice, Alternative, DeleteTerms, Eviction, Outage, Safe, WaitFor};
 use crate::rules::{
+    controller_ref::ControllerRef,
     pod::Pod,
     risk::{DeletionStage, PodFacts},
     time::ServerTime,
@@ -15,7 +16,7 @@ fn left(pod: &Pod, now: ServerTime) -> SignedDuration {
     pod.overdue(now).map_or(SignedDuration::ZERO, |overdue| -overdue).max(SignedDuration::ZERO)
 }
 
-fn controller(ownership: &Ownership) -> String {
+fn controller(ownership: &Ownership) -> ControllerRef {
     ownership.controller.clone().unwrap_or_default()
 }
 
@@ -59,14 +60,13 @@ fn ended_by_its_controller(pod: &Pod, facts: &PodFacts, ownership: &Ownership) -
     let Some((selector, wanted)) = can_be_stopped(ownership) else {
         // Kinds of others may have the same name.
         let full = pod.controller().filter(|owner| {
-            ownership.why == ReplacementReason::UnknownKind
-                && controller == format!("{}/{}", owner.kind, owner.name)
+            ownership.why == ReplacementReason::UnknownKind && controller == ControllerRef::from(*owner)
         });
         let full = full.and_then(|owner| {
             let (group, version) = owner.api_version.split_once('/')?;
             Some(format!("{}.{version}.{group}/{}", owner.kind.to_lowercase(), owner.name))
         });
-        let resource = full.unwrap_or_else(|| controller.to_lowercase());
+        let resource = full.unwrap_or_else(|| controller.resource());
         return Alternative::by_hand(Advice::InspectController { controller, resource });
     };
     Alternative::by_hand(Advice::StopController {

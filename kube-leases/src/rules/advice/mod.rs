@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::{
     assessment::lasting_finalizers,
+    controller_ref::ControllerRef,
     node::NodeContact,
     pod::{Pod, Toleration},
     risk::{DeletionStage, PodFacts},
@@ -76,8 +77,8 @@ pub enum Advice {
     },
     /// Wait until this many replicas are ready.
     WaitForReplicas {
-        /// The controller, as `Kind/name`.
-        controller: String,
+        /// The controller.
+        controller: ControllerRef,
         /// How many there should be.
         wanted: i64,
     },
@@ -94,15 +95,15 @@ pub enum Advice {
     ReadKubeletLog,
     /// Restart a Deployment with the strategy Recreate, which waits for the end of all its pods.
     RestartDeployment {
-        /// The controller, as `Kind/name`.
-        controller: String,
+        /// The controller.
+        controller: ControllerRef,
         /// What has to be accepted before.
         outage: Option<Outage>,
     },
     /// Scale a controller to 0, or suspend it, and bring it back when all its pods are gone.
     StopController {
-        /// The controller, as `Kind/name`.
-        controller: String,
+        /// The controller.
+        controller: ControllerRef,
         /// How many there should be.
         wanted: i64,
         /// Selects its pods, as `kubectl -l` takes it.
@@ -112,21 +113,21 @@ pub enum Advice {
         /// The objects go before the containers have ended.
         no_grace: bool,
         /// What owns it, and may change it back.
-        managed_by: Option<String>,
+        managed_by: Option<ControllerRef>,
         /// What has to be accepted before.
         outage: Option<Outage>,
     },
     /// Find out whether two may run at once.
     InspectController {
-        /// The controller, as `Kind/name`.
-        controller: String,
+        /// The controller.
+        controller: ControllerRef,
         /// As `kubectl get` takes it.
         resource: String,
     },
     /// Add tolerations to the pod, so that the control plane does not evict it.
     KeepFromEviction {
-        /// The controller, as `Kind/name`.
-        controller: Option<String>,
+        /// The controller.
+        controller: Option<ControllerRef>,
         /// Whether the node object is gone.
         node_missing: bool,
         /// What the pod is to tolerate.
@@ -186,8 +187,8 @@ pub enum DeleteTerms {
     NoMajority,
     /// If enough replicas of this controller are ready without it.
     IfEnoughReplicas {
-        /// The controller, as `Kind/name`.
-        controller: String,
+        /// The controller.
+        controller: ControllerRef,
     },
     /// If no disruption budget, which may not be read, forbids it.
     IfBudgetsAllow,
@@ -202,8 +203,8 @@ pub enum DeleteTerms {
     },
     /// The controller starts the next one before the node, when it is back, ends this one.
     NodeEndsItLater {
-        /// The controller, as `Kind/name`.
-        controller: String,
+        /// The controller.
+        controller: ControllerRef,
     },
     /// Unless its node, which may not be read, is out of service.
     UnlessOutOfService,

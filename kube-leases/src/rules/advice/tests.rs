@@ -126,21 +126,26 @@ fn one_that_would_be_doubled_by_its_deletion_is_ended_by_its_controller() {
     );
     let of_job = json!({ "selector": selector });
     let indexed = json!({ "selector": selector, "completionMode": "Indexed", "parallelism": 3 });
+    let called = |controller: &str| {
+        let (kind, name) = controller.split_once('/').unwrap();
+        ControllerRef::new(kind, name)
+    };
     let stop = |controller: &str, managed_by: Option<&str>, no_grace: bool| Advice::StopController {
-        controller: controller.to_owned(),
+        controller: called(controller),
         wanted: 1,
         // All of them.
         selector: "app=db".into(),
         grace_seconds: if no_grace { 0 } else { 30 },
         no_grace,
-        managed_by: managed_by.map(str::to_owned),
+        managed_by: managed_by.map(called),
         outage: None,
     };
     let stopped_with = |controller: &str| (stop(controller, None, false), stop(controller, None, true));
-    let restart = || Advice::RestartDeployment { controller: "Deployment/up".into(), outage: None };
+    let restart =
+        || Advice::RestartDeployment { controller: ControllerRef::new("Deployment", "up"), outage: None };
     let inspected = |controller: &str| {
         let resource = controller.to_lowercase();
-        let inspect = Advice::InspectController { controller: controller.to_owned(), resource };
+        let inspect = Advice::InspectController { controller: called(controller), resource };
         (inspect.clone(), inspect)
     };
     let (plain, job) = (with(Kind::ReplicaSet, &one, None), with(Kind::Job, &of_job, None));
@@ -185,7 +190,7 @@ fn one_that_would_be_doubled_by_its_deletion_is_ended_by_its_controller() {
         let Assessment { risk, safer, reasons, .. } = Assessment::of(&pod_of_it, &managed, now());
         assert_eq!(risk, Risk::Critical);
         assert_eq!(safer[0].advice, stop("Deployment/up", Some("Shop/s"), grace.is_some()));
-        let unknown = Reason::UnknownController { controller: "Shop/s".into() };
+        let unknown = Reason::UnknownController { controller: ControllerRef::new("Shop", "s") };
         assert!(reasons.contains(&unknown), "{reasons:?}");
     }
 
@@ -332,7 +337,7 @@ fn a_pod_of_an_unknown_controller_is_not_deleted_where_it_may_be_doubled() {
     }
     let ways = Assessment::of(&ready(pod("CloneSet", None, &none)), &around(5), now()).safer;
     let inspect = Advice::InspectController {
-        controller: "CloneSet/db".into(),
+        controller: ControllerRef::new("CloneSet", "db"),
         resource: "cloneset.v1.example.com/db".into(),
     };
     assert_eq!(ways[0].advice, inspect);
@@ -531,7 +536,8 @@ fn what_is_safe_on_a_node_that_lives() {
     deployment.spec = read(json!({ "strategy": { "type": "Recreate" } }));
     let ways = Assessment::of(&pod("ReplicaSet", None, &none), &recreates, now()).safer;
     assert_eq!(ways.len(), 1, "{ways:?}");
-    let restart = Advice::RestartDeployment { controller: "Deployment/db".into(), outage: None };
+    let restart =
+        Advice::RestartDeployment { controller: ControllerRef::new("Deployment", "db"), outage: None };
     assert_eq!(ways[0].advice, restart);
     assert_eq!(ways[0].takes, None);
     // Where the runtime may hang, nothing is begun that does not wait for the end of the containers.
