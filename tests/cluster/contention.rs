@@ -430,10 +430,10 @@ fn what_has_run_out_is_not_renewed_over_medik8s() {
     plugin().run(&["maint", "acquire", &node, "--holder", "jane", "-d", "1s"]).expect(0);
     thread::sleep(Duration::from_secs(5));
     write(MEDIK8S, &format!("node-{node}"), "node-maintenance", 60);
-    plugin().run(&["maint", "renew", &node, "--holder", "jane"]).expect(4).says("medik8s").says("run out");
+    plugin().run(&["maint", "renew", &node, "--holder", "jane"]).expect(4).says("medik8s").says("your lease had expired");
     delete_medik8s(&node);
     let renewed = plugin().run(&["maint", "renew", &node, "--holder", "jane"]).expect(0);
-    assert!(renewed.stdout.contains("your time had run out"), "{renewed:?}");
+    assert!(renewed.stdout.contains("your lease had expired"), "{renewed:?}");
 }
 
 /// The answer is late, or lost, and the lease is being deleted by then.
