@@ -209,14 +209,14 @@ fn leaders_without_a_leader_are_an_exit_code_only_where_that_is_asked_for() {
 }
 
 #[test]
-fn releasing_what_changes_hands_meanwhile_releases_nothing() {
+fn releasing_what_gets_another_holder_meanwhile_releases_nothing() {
     let mut script = looks(Some(lease("jane")));
     script.push(on(format!("PATCH {LEASES}/a"), conflict()));
     script.push(on(format!("GET {LEASES}/a"), found(johns())));
     let server = Scripted::start(script);
     let outcome = run(&server, "maint release a --holder jane");
     assert_eq!((outcome.code, &*outcome.stdout), (5, ""));
-    assert!(outcome.stderr.starts_with("error: a changed hands"), "{}", outcome.stderr);
+    assert!(outcome.stderr.starts_with("error: conflict: the lease of a changed after it was read"), "{}", outcome.stderr);
     let writes = server.writes();
     assert_eq!(writes.len(), 1);
     assert_eq!(writes[0].body["metadata"]["resourceVersion"], "41");

@@ -95,6 +95,7 @@ const LIBRARY: [Room; 5] = [
             "signals",
             "Interrupts",
             "Lost",
+            "MaintenanceLease",
             "NotTaken",
         ],
         crates: &["std", "futures", "kube", "tokio"],
