@@ -216,7 +216,11 @@ fn releasing_what_gets_another_holder_meanwhile_releases_nothing() {
     let server = Scripted::start(script);
     let outcome = run(&server, "maint release a --holder jane");
     assert_eq!((outcome.code, &*outcome.stdout), (5, ""));
-    assert!(outcome.stderr.starts_with("error: conflict: the lease of a changed after it was read"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.starts_with("error: conflict: the lease of a changed after it was read"),
+        "{}",
+        outcome.stderr
+    );
     let writes = server.writes();
     assert_eq!(writes.len(), 1);
     assert_eq!(writes[0].body["metadata"]["resourceVersion"], "41");
