@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     cli::{DryRun, Fence},
+    connection::Reached,
     error::{Error, Result},
     exit::ExitCode,
     output::{
@@ -28,7 +29,7 @@ use crate::{
     },
 };
 use kube_leases::{
-    client::{Cluster, NODES, VOLUME_ATTACHMENTS, single::Address, surroundings},
+    client::{NODES, VOLUME_ATTACHMENTS, single::Address, surroundings},
     protocols::{
         Held, Released, TakingProgress as _, TakingStep,
         fence::{self, FenceProgress, FenceRequest, NotFenced},
@@ -46,7 +47,7 @@ use kube_leases::{
     },
 };
 
-pub async fn run(args: &Fence, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+pub async fn run(args: &Fence, cluster: &Reached, printer: &mut Printer) -> Result<ExitCode> {
     let at = Address::new("", &args.node);
     let (shown, who, ()) = tokio::try_join!(
         async { fence::look(cluster, &args.node).await.map_err(unread) },
@@ -145,7 +146,7 @@ fn ask_the_holder(error: Error) -> Error {
 /// Says what happens on the way.
 struct Fencing<'a> {
     args: &'a Fence,
-    cluster: &'a Cluster,
+    cluster: &'a Reached,
     printer: &'a mut Printer,
     line: Option<WaitLine>,
     /// Why something could not be printed.
@@ -229,7 +230,7 @@ impl FenceProgress for Fencing<'_> {
 }
 
 /// Whether it may be done at all.
-fn check(args: &Fence, shown: &NodeView, cluster: &Cluster) -> Result<()> {
+fn check(args: &Fence, shown: &NodeView, cluster: &Reached) -> Result<()> {
     let now = cluster.server_time();
     match shown.unfit(now) {
         Some(why) if !args.undo => {
@@ -240,7 +241,7 @@ fn check(args: &Fence, shown: &NodeView, cluster: &Cluster) -> Result<()> {
     }
 }
 
-fn show(args: &Fence, shown: &NodeView, around: &Surroundings, cluster: &Cluster, printer: &mut Printer) {
+fn show(args: &Fence, shown: &NodeView, around: &Surroundings, cluster: &Reached, printer: &mut Printer) {
     let now = cluster.server_time();
     let terminating = shown.pods.iter().filter(|pod| pod.metadata.deletion_timestamp.is_some()).count();
     let mut lines = vec![
@@ -291,7 +292,7 @@ fn confirm(
     args: &Fence,
     shown: &NodeView,
     around: &Surroundings,
-    cluster: &Cluster,
+    cluster: &Reached,
     printer: &mut Printer,
 ) -> Result<()> {
     let now = cluster.server_time();

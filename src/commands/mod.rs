@@ -22,7 +22,7 @@ use interrupts::interrupted;
 
 use crate::{
     cli::{self, Cli, Command, Doctor, DryRun, Write},
-    connection,
+    connection::{self, Reached},
     error::{Error, Result},
     exit::ExitCode,
     output::{
@@ -62,7 +62,7 @@ pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
         let namespace = namespace.as_deref();
         let cluster = Cluster::new(connection::load(&cli.connection)?, timeout).await?;
         let cluster = cluster.acting_as(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
-        let cluster = cluster.reached_by(cli.connection.typed());
+        let cluster = Reached::new(cluster, &cli.connection);
         let exit = match cli.command {
             Command::Apiservers(args) => apiservers::run(&args, &cluster, printer).await,
             Command::Candidates(args) => candidates::run(&args, namespace, &cluster, printer).await,

@@ -8,7 +8,10 @@ mod kubeconfig;
 mod proxy;
 mod user;
 
-use std::path::{Path, PathBuf};
+use std::{
+    ops::Deref,
+    path::{Path, PathBuf},
+};
 
 use http::Uri;
 use kube::{
@@ -20,8 +23,33 @@ use crate::{
     cli::Connection,
     error::{Error, Result, causes},
 };
-use kube_leases::client::without_userinfo;
+use kube_leases::client::{Cluster, without_userinfo};
 use kube_leases::rules::lease::is_object_name;
+
+/// A cluster, and the flags that were typed to reach it.
+pub struct Reached {
+    cluster: Cluster,
+    flags: String,
+}
+
+impl Reached {
+    pub fn new(cluster: Cluster, flags: &Connection) -> Self {
+        Self { cluster, flags: flags.typed() }
+    }
+
+    /// For commands that are printed to be pasted.
+    pub fn flags(&self) -> &str {
+        &self.flags
+    }
+}
+
+impl Deref for Reached {
+    type Target = Cluster;
+
+    fn deref(&self) -> &Cluster {
+        &self.cluster
+    }
+}
 
 /// Reads the configuration that the flags, the kubeconfig and the environment describe.
 pub fn load(flags: &Connection) -> Result<Config> {

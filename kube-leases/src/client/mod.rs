@@ -78,8 +78,6 @@ pub struct Cluster {
     manager: String,
     /// `None` for the client's own.
     user_agent: Option<header::HeaderValue>,
-    /// What was typed to reach it.
-    flags: String,
     request_timeout: Option<Duration>,
     credential: Option<credential::CredentialSource>,
     /// How other kube-apiservers of the cluster are reached: without credentials, and not at all where
@@ -179,17 +177,6 @@ impl Cluster {
         Self { manager: program.to_owned(), user_agent: user_agent.ok().or(self.user_agent), ..self }
     }
 
-    /// The flags that were typed to reach it, for commands that are printed to be pasted.
-    #[must_use]
-    pub fn reached_by(self, flags: String) -> Self {
-        Self { flags, ..self }
-    }
-
-    /// See [`Cluster::reached_by`].
-    pub fn flags(&self) -> &str {
-        &self.flags
-    }
-
     /// In the background, such as for shell completion: nothing is prompted for or printed, a credential plugin
     /// has no streams to do it on either, and after `limit` the connection is given up; the plugin is ended before
     /// that.
@@ -252,7 +239,6 @@ impl Cluster {
             namespace,
             manager: env!("CARGO_PKG_NAME").to_owned(),
             user_agent: None,
-            flags: String::new(),
             request_timeout,
             credential: None,
             anonymous: None,

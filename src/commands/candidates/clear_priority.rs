@@ -1,7 +1,6 @@
 //! `kubectl lease candidates clear-priority`.
 
 use kube_leases::{
-    client::Cluster,
     protocols::elections::{
         ElectionFailure,
         clear::{self, ClearRequest},
@@ -19,6 +18,7 @@ use super::{candidate::unclear, confirmation::agree, election::gather, reporter:
 use crate::{
     cli::{ClearPriority, DryRun},
     commands::{dry_run_note, interrupts::interrupts, writing},
+    connection::Reached,
     error::{Error, Result},
     exit::ExitCode,
     output::{
@@ -30,7 +30,7 @@ use crate::{
 pub async fn run(
     args: &ClearPriority,
     namespace: Option<&str>,
-    cluster: &Cluster,
+    cluster: &Reached,
     printer: &mut Printer,
 ) -> Result<ExitCode> {
     if args.candidates.is_empty() && !args.all && !args.expired {

@@ -1,9 +1,8 @@
 //! What is asked before leadership moves.
 
-use kube_leases::client::Cluster;
-
 use crate::{
     cli::DryRun,
+    connection::Reached,
     error::{Error, Result},
     output::{Printer, prompt, words::paste::with_flags},
 };
@@ -13,7 +12,7 @@ pub fn agree(
     words: &[String],
     yes: bool,
     dry_run: DryRun,
-    cluster: &Cluster,
+    cluster: &Reached,
     printer: &mut Printer,
 ) -> Result<()> {
     for line in words {

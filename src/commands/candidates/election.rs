@@ -2,16 +2,17 @@
 
 use kube_leases::{
     client::{
-        Cluster, Object,
+        Object,
         candidates::{Elections, Part, elections_of},
     },
     rules::election::CoordinatedElection,
 };
 
+use crate::connection::Reached;
 use crate::error::{Error, Result};
 
 /// All elections, or the error that says how to enable them.
-pub async fn gather(namespace: Option<&str>, cluster: &Cluster) -> Result<Elections> {
+pub async fn gather(namespace: Option<&str>, cluster: &Reached) -> Result<Elections> {
     cluster.elections(namespace).await?.ok_or_else(|| cluster.without_coordination().into())
 }
 

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use kube_leases::{
-    client::{Cluster, Object, Resource, candidates::Part},
+    client::{Object, Resource, candidates::Part},
     rules::{
         candidate::Candidate,
         controller::Controller,
@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     cli::Explain,
+    connection::Reached,
     error::Result,
     exit::ExitCode,
     output::{
@@ -39,7 +40,7 @@ use crate::{
 pub async fn run(
     args: &Explain,
     namespace: Option<&str>,
-    cluster: &Cluster,
+    cluster: &Reached,
     printer: &mut Printer,
 ) -> Result<ExitCode> {
     let found = gather(namespace, cluster).await?;

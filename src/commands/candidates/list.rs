@@ -10,6 +10,7 @@ use crate::{
         namespaces::check_namespace,
         watching::{self, View},
     },
+    connection::Reached,
     error::{Error, NO_COORDINATION, Result},
     exit::ExitCode,
     output::{
@@ -23,7 +24,7 @@ use crate::{
 };
 use kube_leases::{
     client::{
-        Cluster, Object, Resource,
+        Object, Resource,
         candidates::{Part, candidates_query, elections_of, leases_of, leases_query},
     },
     rules::{
@@ -36,7 +37,7 @@ use kube_leases::{
 pub async fn run(
     args: &Candidates,
     namespace: Option<&str>,
-    cluster: &Cluster,
+    cluster: &Reached,
     printer: &mut Printer,
 ) -> Result<ExitCode> {
     let listing = &args.listing;

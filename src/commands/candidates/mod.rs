@@ -17,16 +17,16 @@ mod wait;
 use crate::{
     cli::{Candidates, CandidatesVerb},
     commands::namespaces::within,
+    connection::Reached,
     error::{Error, Result},
     exit::ExitCode,
     output::Printer,
 };
-use kube_leases::client::Cluster;
 
 pub async fn run(
     args: &Candidates,
     namespace: Option<&str>,
-    cluster: &Cluster,
+    cluster: &Reached,
     printer: &mut Printer,
 ) -> Result<ExitCode> {
     let namespace = within(&args.scope, namespace);

@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 
 use kube_leases::{
-    client::Cluster,
     protocols::elections::prune::{self, LeftBehind, NotPruned, PruneOutcome},
     rules::{
         candidate::Candidate,
@@ -20,6 +19,7 @@ use super::{confirmation::agree, election::gather};
 use crate::{
     cli::{DryRun, Prune},
     commands::dry_run_note,
+    connection::Reached,
     error::{Error, Result},
     exit::ExitCode,
     output::{
@@ -31,7 +31,7 @@ use crate::{
 pub async fn run(
     args: &Prune,
     namespace: Option<&str>,
-    cluster: &Cluster,
+    cluster: &Reached,
     printer: &mut Printer,
 ) -> Result<ExitCode> {
     let found = gather(namespace, cluster).await?;

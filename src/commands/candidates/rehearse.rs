@@ -5,24 +5,22 @@ use serde_json::{Map, Value, json};
 use super::election::{gather, the_election};
 use crate::{
     cli::Rehearse,
+    connection::Reached,
     error::{Error, Result},
     exit::ExitCode,
     output::{Cell, Change, Format, Item, Printer, Tone, words::election::called},
 };
-use kube_leases::{
-    client::Cluster,
-    rules::{
-        rehearsal::{Because, Move, Upgrade, UpgradeAction as Done, UpgradeStep, rehearse},
-        skew::{self, Breach, VersionSkew},
-        strategy::Strategy,
-        time::ServerTime,
-    },
+use kube_leases::rules::{
+    rehearsal::{Because, Move, Upgrade, UpgradeAction as Done, UpgradeStep, rehearse},
+    skew::{self, Breach, VersionSkew},
+    strategy::Strategy,
+    time::ServerTime,
 };
 
 pub async fn run(
     args: &Rehearse,
     namespace: Option<&str>,
-    cluster: &Cluster,
+    cluster: &Reached,
     printer: &mut Printer,
 ) -> Result<ExitCode> {
     let found = gather(namespace, cluster).await?;

@@ -1,7 +1,6 @@
 //! `kubectl lease candidates repair`: the one write that gets an election going again.
 
 use kube_leases::{
-    client::Cluster,
     protocols::{
         Wait,
         elections::{
@@ -23,6 +22,7 @@ use super::{
 use crate::{
     cli::{DryRun, Repair},
     commands::{dry_run_note, writing},
+    connection::Reached,
     error::Result,
     exit::ExitCode,
     output::{
@@ -38,7 +38,7 @@ use crate::{
 pub async fn run(
     args: &Repair,
     namespace: Option<&str>,
-    cluster: &Cluster,
+    cluster: &Reached,
     printer: &mut Printer,
 ) -> Result<ExitCode> {
     let found = gather(namespace, cluster).await?;

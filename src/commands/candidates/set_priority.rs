@@ -1,7 +1,7 @@
 //! `kubectl lease candidates set-priority`.
 
 use kube_leases::{
-    client::{Cluster, candidates::Elections},
+    client::candidates::Elections,
     protocols::elections::{
         handover::{self, Acknowledgement},
         priority::{self as protocol, PriorityRequest, PriorityTarget},
@@ -22,6 +22,7 @@ use super::{candidate::unclear, confirmation::agree, election::gather, reporter:
 use crate::{
     cli::{DryRun, SetPriority},
     commands::{dry_run_note, interrupts::interrupts, writing},
+    connection::Reached,
     error::{Error, Result},
     exit::ExitCode,
     output::{
@@ -37,7 +38,7 @@ use crate::{
 pub async fn run(
     args: &SetPriority,
     namespace: Option<&str>,
-    cluster: &Cluster,
+    cluster: &Reached,
     printer: &mut Printer,
 ) -> Result<ExitCode> {
     let found = gather(namespace, cluster).await?;
@@ -206,7 +207,7 @@ async fn check_skew(
     one: &Chosen<'_, '_>,
     found: &Elections,
     force: bool,
-    cluster: &Cluster,
+    cluster: &Reached,
     printer: &mut Printer,
 ) -> Result<()> {
     let (election, name) = (one.election, one.candidate.name());

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use kube_leases::{
-    client::Cluster,
     protocols::elections::leadership::{LeadershipOutcome, LeadershipStep, TimedOut, Wanted, until_leads},
     rules::{duration::age, leading::LeaderStanding, lease::short},
 };
@@ -12,6 +11,7 @@ use super::election::several;
 use crate::{
     cli::WaitForLeader,
     commands::{interrupted, namespaces::no_namespace},
+    connection::Reached,
     error::{Error, Result},
     exit::ExitCode,
     output::{Printer, progress::WaitLine, words::election::passed},
@@ -20,7 +20,7 @@ use crate::{
 pub async fn run(
     args: &WaitForLeader,
     namespace: Option<&str>,
-    cluster: &Cluster,
+    cluster: &Reached,
     printer: &mut Printer,
 ) -> Result<ExitCode> {
     if args.stable >= args.timeout {

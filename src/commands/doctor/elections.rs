@@ -1,16 +1,17 @@
 //! What is wrong with the elections of a cluster, as findings.
 
-use kube_leases::{client::Cluster, rules::trouble::Severity};
+use kube_leases::rules::trouble::Severity;
 
 use super::finding::{Finding, Found, Level};
 use crate::{
+    connection::Reached,
     error::Result,
     output::words::{election::called, paste::with_flags, trouble::trouble},
 };
 
 /// What is wrong with those of a namespace or of all, and how many there are; `None` where coordinated leader
 /// election is off.
-pub async fn troubles(namespace: Option<&str>, cluster: &Cluster) -> Result<Option<(usize, Vec<Finding>)>> {
+pub async fn troubles(namespace: Option<&str>, cluster: &Reached) -> Result<Option<(usize, Vec<Finding>)>> {
     let Some(found) = cluster.elections(namespace).await? else { return Ok(None) };
     let now = cluster.server_time();
     let all = found.all();

@@ -16,13 +16,14 @@ use self::finding::{Finding, Level, Seen, Unseen};
 use self::permissions::{Need, needs};
 use crate::{
     cli::{Doctor, Manifest},
+    connection::Reached,
     error::{Error, Result},
     exit::ExitCode,
     output::{Cell, Change, Format, Item, Printer, Tone, progress::WaitLine},
 };
 use kube_leases::{
     Error as LibraryError,
-    client::{Cluster, LEASES, NAMESPACES, Query, Resource, single::Address},
+    client::{LEASES, NAMESPACES, Query, Resource, single::Address},
     protocols::clocks::measure_clocks,
     rules::{
         clocks::{self, Clocks},
@@ -63,7 +64,7 @@ pub fn print(manifest: Manifest, printer: &mut Printer) -> Result<ExitCode> {
 pub async fn run(
     args: &Doctor,
     typed: Option<&str>,
-    cluster: &Cluster,
+    cluster: &Reached,
     printer: &mut Printer,
 ) -> Result<ExitCode> {
     // Whether there is a server at all, and its clock, before everything else is asked at once.
@@ -191,7 +192,7 @@ fn seen<T>(answer: Result<T, impl Into<Error>>) -> Seen<T> {
 }
 
 /// In which version candidates are served, and how they get a priority.
-async fn candidates(cluster: &Cluster) -> (Seen<Option<&'static str>>, Seen<How>) {
+async fn candidates(cluster: &Reached) -> (Seen<Option<&'static str>>, Seen<How>) {
     let served = match cluster.discovered_candidates().await {
         Ok(Some(resource)) => resource,
         answer => return (seen(answer.map(|_| None)), Ok(How::Pinned)),
@@ -200,13 +201,13 @@ async fn candidates(cluster: &Cluster) -> (Seen<Option<&'static str>>, Seen<How>
     (Ok(Some(served.version)), native.map(|native| if native { How::Native } else { How::Pinned }))
 }
 
-async fn is_there(namespace: &str, cluster: &Cluster) -> Result<bool> {
+async fn is_there(namespace: &str, cluster: &Reached) -> Result<bool> {
     let found = cluster.get::<Value>(NAMESPACES, &Address::new("", namespace)).await?;
     Ok(found.is_some_and(|found| found.value["kind"] == "Namespace"))
 }
 
 /// How maintenance leases are guarded.
-async fn look_at_guard(cluster: &Cluster) -> Result<Guard> {
+async fn look_at_guard(cluster: &Reached) -> Result<Guard> {
     let named = guard::NAMES.map(|name| Address::new("", name));
     let policies = named.iter().map(|at| cluster.get::<Value>(POLICIES, at));
     let (bindings, home) = (Query::new(BINDINGS), Address::new(maintenance::NAMESPACE, ""));
@@ -226,7 +227,7 @@ async fn look_at_guard(cluster: &Cluster) -> Result<Guard> {
 
 /// Asks the server about every permission that any command needs, each once; about none of them if the
 /// user may do anything.
-async fn permissions(typed: Option<&str>, cluster: &Cluster) -> Result<Vec<(Need, bool)>> {
+async fn permissions(typed: Option<&str>, cluster: &Reached) -> Result<Vec<(Need, bool)>> {
     if cluster.may("*", ANYTHING, &Address::new("", "")).await? {
         return Ok(needs().map(|need| (need, true)).collect());
     }

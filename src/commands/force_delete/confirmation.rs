@@ -2,6 +2,7 @@
 
 use crate::{
     cli::{DryRun, ForceDelete},
+    connection::Reached,
     error::{Error, Result},
     output::{
         Printer, prompt,
@@ -13,27 +14,24 @@ use crate::{
         },
     },
 };
-use kube_leases::{
-    client::Cluster,
-    rules::{
-        advice::Safe,
-        assessment::{Assessment, Futile},
-        deletion::{Choice, ForceRefusal, Judged},
-        risk::Risk,
-    },
+use kube_leases::rules::{
+    advice::Safe,
+    assessment::{Assessment, Futile},
+    deletion::{Choice, ForceRefusal, Judged},
+    risk::Risk,
 };
 
 /// Whether a question was asked, and time has gone by.
 pub struct Asked(pub bool);
 
 /// What is safest.
-fn first_advice(one: &Judged, cluster: &Cluster) -> Option<advice::Line> {
+fn first_advice(one: &Judged, cluster: &Reached) -> Option<advice::Line> {
     let first = one.assessment.safer.first()?;
     Some(advice::line(&first.advice, &one.pod, cluster.flags()))
 }
 
 /// Why no confirmation is enough to force-delete a pod.
-fn refused(args: &ForceDelete, one: &Judged, cluster: &Cluster) -> Option<Error> {
+fn refused(args: &ForceDelete, one: &Judged, cluster: &Reached) -> Option<Error> {
     let (why, hint) = match one.refusal(!args.consent.confirm || args.consent.anyway)? {
         ForceRefusal::NodeAlive => {
             let first = match one.assessment.safer.first().and_then(|way| way.takes) {
@@ -67,7 +65,7 @@ pub fn choose(
     args: &ForceDelete,
     one: &Judged,
     asked: &mut Asked,
-    cluster: &Cluster,
+    cluster: &Reached,
     printer: &mut Printer,
 ) -> Result<Choice> {
     let name = one.pod.full_name();
@@ -143,7 +141,7 @@ pub fn choose(
 }
 
 /// Why `--safe` does nothing about a pod.
-fn left_alone(one: &Judged, cluster: &Cluster) -> Error {
+fn left_alone(one: &Judged, cluster: &Reached) -> Error {
     let name = one.pod.full_name();
     let first = first_advice(one, cluster);
     let message = match (&first, one.over_budget()) {
@@ -160,7 +158,7 @@ fn choose_safely(
     args: &ForceDelete,
     one: &Judged,
     asked: &mut Asked,
-    cluster: &Cluster,
+    cluster: &Reached,
     printer: &mut Printer,
 ) -> Result<Choice> {
     let name = one.pod.full_name();

@@ -16,6 +16,7 @@ use self::{
 use super::{check_permission, dry_run_note, holder::who, interrupted, writing};
 use crate::{
     cli::{DryRun, ForceDelete},
+    connection::Reached,
     error::{Error, Result},
     exit::ExitCode,
     output::{
@@ -27,7 +28,7 @@ use crate::{
 };
 use kube_leases::{
     client::{
-        Cluster, Object, PODS, Query,
+        Object, PODS, Query,
         partitions::{self, Found, Which},
         pods::NewEvent,
         single::{Address, Addressed as _},
@@ -47,7 +48,7 @@ use kube_leases::{
     },
 };
 
-pub async fn run(args: &ForceDelete, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+pub async fn run(args: &ForceDelete, cluster: &Reached, printer: &mut Printer) -> Result<ExitCode> {
     tokio::select! {
         // Asked about first, so that Ctrl-C at a question is an answer to it and leaves the terminal as
         // it was.
@@ -57,7 +58,7 @@ pub async fn run(args: &ForceDelete, cluster: &Cluster, printer: &mut Printer) -
     }
 }
 
-async fn look_and_delete(args: &ForceDelete, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+async fn look_and_delete(args: &ForceDelete, cluster: &Reached, printer: &mut Printer) -> Result<ExitCode> {
     let pods = chosen(args, cluster).await?;
     let values: Vec<&Pod> = pods.iter().map(|pod| &**pod).collect();
     let who = async { Ok(who(None, false, cluster).await.ok()) };
@@ -133,7 +134,7 @@ async fn act(
     choice: Choice,
     who: &str,
     around: &mut Surroundings,
-    cluster: &Cluster,
+    cluster: &Reached,
     printer: &mut Printer,
 ) -> Result<()> {
     let (pod, write) = (&one.pod, args.write.dry_run);
@@ -173,7 +174,7 @@ async fn follow(
     choice: Choice,
     began: ServerTime,
     aftermath: &mut Aftermath,
-    cluster: &Cluster,
+    cluster: &Reached,
     printer: &mut Printer,
 ) -> Result<()> {
     if matches!(choice, Choice::Safely(_))
@@ -210,7 +211,7 @@ impl AftermathProgress for Waiting<'_> {
 }
 
 /// The pods that are meant.
-async fn chosen(args: &ForceDelete, cluster: &Cluster) -> Result<Vec<Arc<Pod>>> {
+async fn chosen(args: &ForceDelete, cluster: &Reached) -> Result<Vec<Arc<Pod>>> {
     let names = args.names();
     if !names.is_empty() {
         let addresses = names.iter().map(|name| Address::new(cluster.namespace(), *name)).collect();
@@ -229,7 +230,7 @@ async fn chosen(args: &ForceDelete, cluster: &Cluster) -> Result<Vec<Arc<Pod>>> 
 }
 
 /// Those in the namespace with these labels.
-async fn labelled(labels: &str, cluster: &Cluster) -> Result<Vec<Arc<Pod>>> {
+async fn labelled(labels: &str, cluster: &Reached) -> Result<Vec<Arc<Pod>>> {
     let query = Query::new(PODS).namespace(cluster.namespace()).select(Some(labels), None).paged();
     let list = cluster.list::<Pod>(&query).await?.items;
     let mut found: Vec<Arc<Pod>> = list.into_iter().map(|pod| pod.value).collect();
@@ -244,7 +245,7 @@ async fn labelled(labels: &str, cluster: &Cluster) -> Result<Vec<Arc<Pod>>> {
 }
 
 /// Those that are stranded or stuck on a node.
-fn on_node(node: &str, found: Found, cluster: &Cluster) -> Result<Vec<Arc<Pod>>> {
+fn on_node(node: &str, found: Found, cluster: &Reached) -> Result<Vec<Arc<Pod>>> {
     let stranded = found.partitions.into_iter().flat_map(|partition| partition.pods);
     let pods: Vec<Arc<Pod>> =
         stranded.map(|stranded| stranded.pod).chain(found.others).map(|pod| pod.value).collect();
@@ -285,7 +286,7 @@ fn offered(found: &Found, now: ServerTime) -> Vec<(Address, String)> {
 }
 
 /// Asks which of them; elsewhere than on a terminal they are listed in the error.
-fn pick(offered: &[(Address, String)], cluster: &Cluster) -> Result<BTreeSet<Address>> {
+fn pick(offered: &[(Address, String)], cluster: &Reached) -> Result<BTreeSet<Address>> {
     if !prompt::possible() || offered.is_empty() {
         let names: Vec<String> =
             offered.iter().map(|(at, _)| format!("{} -n {}", at.name, at.namespace)).collect();
@@ -309,7 +310,7 @@ fn pick(offered: &[(Address, String)], cluster: &Cluster) -> Result<BTreeSet<Add
 }
 
 /// These pods, all of them.
-async fn read(addresses: &BTreeSet<Address>, cluster: &Cluster) -> Result<Vec<Arc<Pod>>> {
+async fn read(addresses: &BTreeSet<Address>, cluster: &Reached) -> Result<Vec<Arc<Pod>>> {
     let found: Vec<Object<Pod>> = cluster.get_many(PODS, addresses).await?;
     let missing: Vec<String> = addresses
         .iter()
@@ -329,7 +330,7 @@ async fn read(addresses: &BTreeSet<Address>, cluster: &Cluster) -> Result<Vec<Ar
 }
 
 /// Whether they may be deleted at all.
-async fn check_permissions(args: &ForceDelete, pods: &[&Pod], cluster: &Cluster) -> Result<()> {
+async fn check_permissions(args: &ForceDelete, pods: &[&Pod], cluster: &Reached) -> Result<()> {
     if args.safe || args.write.dry_run == DryRun::Client {
         // Which permission --safe needs depends on the pod; a dry run needs none to delete.
         return Ok(());
@@ -348,7 +349,7 @@ async fn check_permissions(args: &ForceDelete, pods: &[&Pod], cluster: &Cluster)
     try_join_all(checks).await.map(drop)
 }
 
-fn show(one: &Judged, cluster: &Cluster, printer: &mut Printer) {
+fn show(one: &Judged, cluster: &Reached, printer: &mut Printer) {
     let Assessment { risk, evidence, reasons, safer, .. } = &one.assessment;
     let (pod, flags) = (&*one.pod, cluster.flags());
     let lines: Vec<_> = evidence.iter().map(|evidence| evidence::line(evidence, pod, flags)).collect();

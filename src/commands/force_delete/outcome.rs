@@ -3,6 +3,7 @@
 use jiff::SignedDuration;
 
 use crate::{
+    connection::Reached,
     error::{Error, Result},
     output::{
         Printer,
@@ -10,7 +11,6 @@ use crate::{
     },
 };
 use kube_leases::{
-    client::Cluster,
     protocols::{
         aftermath::{PodOutcome, still_there},
         delete::NotDeleted,
@@ -145,7 +145,7 @@ pub async fn softly(
     pod: &Pod,
     fate: &PodOutcome,
     waited: bool,
-    cluster: &Cluster,
+    cluster: &Reached,
     printer: &mut Printer,
 ) -> Result<()> {
     let name = pod.full_name();
@@ -179,7 +179,7 @@ fn is_ready(new: &Pod, waited: bool) -> Result<()> {
 }
 
 /// What keeps a pod that should be gone, and what can be done now.
-async fn why_still_there(pod: &Pod, cluster: &Cluster) -> Result<String> {
+async fn why_still_there(pod: &Pod, cluster: &Reached) -> Result<String> {
     let Some((now, assessment)) = still_there(cluster, pod).await? else { return Ok(String::new()) };
     let first = assessment
         .safer

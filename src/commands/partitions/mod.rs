@@ -9,6 +9,7 @@ use self::{row::PartitionRow, watched::Watched};
 use super::{count, watching};
 use crate::{
     cli::Partitions,
+    connection::Reached,
     error::{Error, Result},
     exit::ExitCode,
     output::{
@@ -18,7 +19,7 @@ use crate::{
 };
 use kube_leases::{
     client::{
-        Cluster, Query,
+        Query,
         partitions::{self, Which},
         pods::workloads,
         surroundings,
@@ -34,7 +35,7 @@ use kube_leases::{
 pub async fn run(
     args: &Partitions,
     namespace: Option<&str>,
-    cluster: &Cluster,
+    cluster: &Reached,
     printer: &mut Printer,
 ) -> Result<ExitCode> {
     let listing = &args.listing;
