@@ -189,7 +189,7 @@ fn a_stateful_pod_of_a_silent_node_takes_the_phrase_and_the_replacement_is_shown
     let message = event["message"].as_str().unwrap();
     assert!(
         message.starts_with("force-deleted by admin@")
-            && message.contains("it burnt (risk critical, said to be fenced: "),
+            && message.contains("it burnt (risk critical, confirmed to be fenced: "),
         "{message}"
     );
 }
