@@ -664,7 +664,7 @@ fn hold_never_takes_a_lease_by_its_timestamps() {
         done.store(true, Ordering::SeqCst);
         renewing.join().unwrap();
         waited.expect(124);
-        at_once.expect(4).says("its clock is wrong");
+        at_once.expect(4).says("the clock of the holder is wrong");
     });
     assert_eq!(holder(&look(shared(), "default", &name)), "slow-clock");
     plugin().run(&["hold", &name, "-n", "default", "--wait=30s", "--", "true"]).expect(0);

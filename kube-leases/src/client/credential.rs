@@ -51,7 +51,7 @@ enum Manner {
     /// It may prompt the user.
     Openly,
     /// Without the terminal, which belongs to the command under the lease: this program detaches the plugin.
-    Detached(Program),
+    Detached(#[cfg_attr(not(unix), expect(dead_code))] Program),
     /// No stdin and no output; killed at the time limit.
     Unseen(Duration),
 }

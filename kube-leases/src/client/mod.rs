@@ -52,7 +52,6 @@ pub use self::{
 use crate::{
     clock::BootInstant,
     error::{Error, Result, causes},
-    program::Program,
     rules::time::{ClockSkew, ServerTime},
 };
 
@@ -203,7 +202,7 @@ impl Cluster {
     /// While the terminal is a command's, a credential plugin is run without it, by this program. With `None`
     /// it may use the terminal.
     #[cfg(unix)]
-    pub(crate) fn detach_credential_plugin(&self, by: Option<&Program>) {
+    pub(crate) fn detach_credential_plugin(&self, by: Option<&crate::program::Program>) {
         if let Some(credential) = &self.credential {
             credential.detach(by);
         }
