@@ -240,7 +240,7 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-lease' -ScriptBlock {
         'kubectl-lease;candidates;set-priority' {
             [CompletionResult]::new('--lease', '--lease', [CompletionResultType]::ParameterName, 'Only consider candidates for this lease')
             [CompletionResult]::new('--for', '--for', [CompletionResultType]::ParameterName, 'Keep the priority for this long, then clear it. The command runs until then, or until Ctrl-C')
-            [CompletionResult]::new('--wait', '--wait', [CompletionResultType]::ParameterName, 'Wait until the candidate leads and renews. Use --wait=DURATION to give up after that time')
+            [CompletionResult]::new('--wait', '--wait', [CompletionResultType]::ParameterName, 'Wait until the candidate leads and renews. Use --wait=DURATION to give up after that time; otherwise it gives up when the handover makes no progress for a minute')
             [CompletionResult]::new('--dry-run', '--dry-run', [CompletionResultType]::ParameterName, 'Must be "none", "client", or "server". If client, only print what would be done, without sending it; this is the default if no value is given. If server, submit server-side requests without persisting anything')
             [CompletionResult]::new('--field-manager', '--field-manager', [CompletionResultType]::ParameterName, 'Name of the manager used to track field ownership')
             [CompletionResult]::new('--kubeconfig', '--kubeconfig', [CompletionResultType]::ParameterName, 'Path to the kubeconfig file to use for CLI requests')
@@ -276,7 +276,7 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-lease' -ScriptBlock {
         }
         'kubectl-lease;candidates;clear-priority' {
             [CompletionResult]::new('--lease', '--lease', [CompletionResultType]::ParameterName, 'Only consider candidates for this lease')
-            [CompletionResult]::new('--wait', '--wait', [CompletionResultType]::ParameterName, 'Wait until the next leader leads and renews. Use --wait=DURATION to give up after that time')
+            [CompletionResult]::new('--wait', '--wait', [CompletionResultType]::ParameterName, 'Wait until the next leader leads and renews. Use --wait=DURATION to give up after that time; otherwise it gives up when the handover makes no progress for a minute')
             [CompletionResult]::new('--dry-run', '--dry-run', [CompletionResultType]::ParameterName, 'Must be "none", "client", or "server". If client, only print what would be done, without sending it; this is the default if no value is given. If server, submit server-side requests without persisting anything')
             [CompletionResult]::new('--field-manager', '--field-manager', [CompletionResultType]::ParameterName, 'Name of the manager used to track field ownership')
             [CompletionResult]::new('--kubeconfig', '--kubeconfig', [CompletionResultType]::ParameterName, 'Path to the kubeconfig file to use for CLI requests')
@@ -312,7 +312,7 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-lease' -ScriptBlock {
             break
         }
         'kubectl-lease;candidates;repair' {
-            [CompletionResult]::new('--wait', '--wait', [CompletionResultType]::ParameterName, 'Wait until a candidate leads and renews. Use --wait=DURATION to give up after that time')
+            [CompletionResult]::new('--wait', '--wait', [CompletionResultType]::ParameterName, 'Wait until a candidate leads and renews. Use --wait=DURATION to give up after that time; otherwise it gives up when the handover makes no progress for a minute')
             [CompletionResult]::new('--dry-run', '--dry-run', [CompletionResultType]::ParameterName, 'Must be "none", "client", or "server". If client, only print what would be done, without sending it; this is the default if no value is given. If server, submit server-side requests without persisting anything')
             [CompletionResult]::new('--field-manager', '--field-manager', [CompletionResultType]::ParameterName, 'Name of the manager used to track field ownership')
             [CompletionResult]::new('--kubeconfig', '--kubeconfig', [CompletionResultType]::ParameterName, 'Path to the kubeconfig file to use for CLI requests')

@@ -213,7 +213,7 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; 
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from rehearse" -s h -l help -d 'Print help'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from set-priority" -l lease -d 'Only consider candidates for this lease' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from set-priority" -l for -d 'Keep the priority for this long, then clear it. The command runs until then, or until Ctrl-C' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from set-priority" -l wait -d 'Wait until the candidate leads and renews. Use --wait=DURATION to give up after that time' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from set-priority" -l wait -d 'Wait until the candidate leads and renews. Use --wait=DURATION to give up after that time; otherwise it gives up when the handover makes no progress for a minute' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from set-priority" -l dry-run -d 'Must be "none", "client", or "server". If client, only print what would be done, without sending it; this is the default if no value is given. If server, submit server-side requests without persisting anything' -r -f -a "none\t''
 client\t''
 server\t''"
@@ -244,7 +244,7 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; 
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from set-priority" -l disable-compression -d 'If true, opt-out of response compression for all requests to the server'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from set-priority" -s h -l help -d 'Print help'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from clear-priority" -l lease -d 'Only consider candidates for this lease' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from clear-priority" -l wait -d 'Wait until the next leader leads and renews. Use --wait=DURATION to give up after that time' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from clear-priority" -l wait -d 'Wait until the next leader leads and renews. Use --wait=DURATION to give up after that time; otherwise it gives up when the handover makes no progress for a minute' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from clear-priority" -l dry-run -d 'Must be "none", "client", or "server". If client, only print what would be done, without sending it; this is the default if no value is given. If server, submit server-side requests without persisting anything' -r -f -a "none\t''
 client\t''
 server\t''"
@@ -275,7 +275,7 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; 
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from clear-priority" -l insecure-skip-tls-verify -d 'If true, the server\'s certificate will not be checked for validity. This will make your HTTPS connections insecure'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from clear-priority" -l disable-compression -d 'If true, opt-out of response compression for all requests to the server'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from clear-priority" -s h -l help -d 'Print help'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l wait -d 'Wait until a candidate leads and renews. Use --wait=DURATION to give up after that time' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l wait -d 'Wait until a candidate leads and renews. Use --wait=DURATION to give up after that time; otherwise it gives up when the handover makes no progress for a minute' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand candidates; and __fish_seen_subcommand_from repair" -l dry-run -d 'Must be "none", "client", or "server". If client, only print what would be done, without sending it; this is the default if no value is given. If server, submit server-side requests without persisting anything' -r -f -a "none\t''
 client\t''
 server\t''"

@@ -66,7 +66,8 @@ pub struct SetPriority {
     #[arg(long, requires = "for_", boolean())]
     pub detach: bool,
 
-    /// Wait until the candidate leads and renews. Use --wait=DURATION to give up after that time.
+    /// Wait until the candidate leads and renews. Use --wait=DURATION to give up after that time; otherwise
+    /// it gives up when the handover makes no progress for a minute.
     #[arg(long, wait())]
     pub wait: Wait,
 
@@ -117,7 +118,8 @@ pub struct ClearPriority {
     #[arg(long, value_name = "LEASE", value_parser = object_name)]
     pub lease: Option<String>,
 
-    /// Wait until the next leader leads and renews. Use --wait=DURATION to give up after that time.
+    /// Wait until the next leader leads and renews. Use --wait=DURATION to give up after that time; otherwise
+    /// it gives up when the handover makes no progress for a minute.
     #[arg(long, wait())]
     pub wait: Wait,
 

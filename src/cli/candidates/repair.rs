@@ -31,7 +31,8 @@ pub struct Repair {
     #[arg(value_parser = object_name)]
     pub lease: String,
 
-    /// Wait until a candidate leads and renews. Use --wait=DURATION to give up after that time.
+    /// Wait until a candidate leads and renews. Use --wait=DURATION to give up after that time; otherwise
+    /// it gives up when the handover makes no progress for a minute.
     #[arg(long, wait())]
     pub wait: Wait,
 
