@@ -68,7 +68,7 @@ test-mutations: ## Break the protocol on purpose, one way at a time: a test has 
 bench: ## Time and memory beside kubectl and curl, as ratios
 	@assets="$(ASSETS)" && KUBEBUILDER_ASSETS="$$assets" $(CARGO) bench --locked --bench compare
 
-lint: ## Formatting, clippy, the library without its feature internals, rustdoc, shellcheck, and whether the patches of test-mutations still apply
+lint: ## Formatting, clippy, the library without its feature internals, rustdoc of both, shellcheck, and whether the patches of test-mutations still apply
 	@$(CARGO) fmt --check
 	@tests/mutations/run --check
 	@if command -v shellcheck >/dev/null; then git grep -l '^#!/usr/bin/env bash$$' -- ':!*.rs' ':!*.md' | xargs shellcheck; \
@@ -77,6 +77,7 @@ lint: ## Formatting, clippy, the library without its feature internals, rustdoc,
 	@$(CARGO) clippy --locked --test nodes -- -D warnings
 	@$(CARGO) check --locked -p kube-leases --examples
 	@RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --workspace --lib --no-deps
+	@RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked -p kube-leases --features k8s-openapi/latest --lib --no-deps
 
 # For another target than this machine's own: make release TARGET=x86_64-unknown-linux-musl
 release: ## The archive for this machine and krew's manifest for it, in dist/, and how to install them

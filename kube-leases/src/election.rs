@@ -6,7 +6,7 @@ use crate::{
     Interrupts, Lost, NotTaken,
     client::{Cluster, single::Address},
     error::{Error, Result},
-    maintenance::{holder_named, release, schedule, tell_remarks},
+    maintenance::{holder_named, name_of, release, schedule, tell_remarks},
     protocols::{Claim, Held, TakingProgress, Wait, acquire_observed, keep_while, persistently},
     rules::{deadline::Schedule, maintenance, node::HEARTBEATS, taking::Terms},
 };
@@ -100,6 +100,8 @@ impl Election {
             let message = format!("the leases in {} are those of nodes", self.at.namespace);
             return Err(Error::Refused { message }.into());
         }
+        name_of("a namespace", &self.at.namespace)?;
+        name_of("a lease", &self.at.name)?;
         let who = holder_named(&self.identity)?;
         // An outage is waited for, here as later.
         let lease = tokio::select! {
@@ -134,8 +136,8 @@ pub struct Leadership {
 }
 
 impl Leadership {
-    /// The fencing token: it is greater than that of every earlier leader. What the leader writes to can refuse
-    /// requests with a smaller one than it has seen.
+    /// The fencing token: as a number (`u64`), it is greater than that of every earlier leader. What the leader
+    /// writes to can refuse requests with a smaller one than it has seen.
     pub fn token(&self) -> &str {
         &self.held[0].token
     }

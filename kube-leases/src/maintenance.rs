@@ -15,6 +15,7 @@ use crate::{
     rules::{
         deadline::{SHORTEST, Schedule},
         holder::{InvalidHolder, RESERVED_PREFIX, Who},
+        lease::is_object_name,
         taking::Terms,
     },
 };
@@ -154,6 +155,7 @@ impl Acquire {
         if self.nodes.is_empty() {
             return Err(Error::Invalid { message: "no node is named".into() }.into());
         }
+        self.nodes.iter().try_for_each(|node| name_of("a node", node))?;
         let terms = Terms {
             adopts: None,
             take_malformed: self.take_malformed,
@@ -205,8 +207,8 @@ impl MaintenanceLease {
         self.held.first().map(|held| held.who.identity()).unwrap_or_default()
     }
 
-    /// The fencing token of a node's lease: it is greater than that of every earlier holder. What the work talks
-    /// to can refuse requests with a smaller one than it has seen.
+    /// The fencing token of a node's lease: as a number (`u64`), it is greater than that of every earlier holder.
+    /// What the work talks to can refuse requests with a smaller one than it has seen.
     pub fn token(&self, node: &str) -> Option<&str> {
         self.held.iter().find(|held| held.at.name == node).map(|held| held.token.as_str())
     }
@@ -249,6 +251,14 @@ pub(crate) fn holder_named(identity: &str) -> Result<Who> {
         };
         Error::Invalid { message: format!("'{}' cannot be a holder: {why}", identity.escape_debug()) }
     })
+}
+
+/// Whether something can be called so.
+pub(crate) fn name_of(what: &str, name: &str) -> Result<()> {
+    if is_object_name(name) {
+        return Ok(());
+    }
+    Err(Error::Invalid { message: format!("'{}' cannot be the name of {what}", name.escape_debug()) })
 }
 
 /// When leases of this duration are renewed. They are written in whole seconds.

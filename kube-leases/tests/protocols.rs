@@ -17,7 +17,7 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use kube_leases::{
-    Election, Lost, Maintenance, MaintenanceLease, NotTaken, Remark, TakingProgress, TakingStep,
+    Election, Error, Lost, Maintenance, MaintenanceLease, NotTaken, Remark, TakingProgress, TakingStep,
     client::{
         Cluster, PODS,
         single::{Address, Writing},
@@ -159,6 +159,25 @@ async fn a_node_that_was_never_held_is_taken_with_one_create() {
     }
     is_for(released, "lease-a", "7");
     assert_eq!(holder(released), "");
+}
+
+/// They would be read as other paths: the name of another lease, or of a part of the node.
+#[tokio::test]
+async fn what_can_be_no_name_is_not_asked_for() {
+    let server = Scripted::start(Vec::new());
+    for node in ["", "node-1/status", "../leases", "a?dryRun=All", "Node"] {
+        let refused = Maintenance::new(client(&server), "controller").acquire_all(["a", node]).await;
+        assert!(matches!(refused, Err(NotTaken::Failed(Error::Invalid { .. }))), "{node}");
+    }
+    for (namespace, lease) in
+        [("default/leases/other?", "ctl"), ("", "ctl"), ("default", ""), ("default", "a/b")]
+    {
+        let refused = Election::new(client(&server), namespace, lease, "one").campaign().await;
+        let Err(NotTaken::Failed(Error::Invalid { message })) = refused else {
+            panic!("{namespace} {lease}")
+        };
+        assert!(message.contains("cannot be the name of"), "{message}");
+    }
 }
 
 #[tokio::test]

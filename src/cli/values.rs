@@ -4,7 +4,11 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
-use kube_leases::rules::{deadline::SHORTEST, lease::is_object_name, rehearsal::Versions};
+use kube_leases::rules::{
+    deadline::SHORTEST,
+    lease::{is_object_name, is_path_segment},
+    rehearsal::Versions,
+};
 
 /// The units a person can mean for a lease or a timeout. `humantime` knows more, among them `M` for months: in
 /// `--duration 30M` that is a typing error, not two and a half years.
@@ -70,9 +74,7 @@ pub(super) fn object_name(name: &str) -> Result<String, String> {
 /// A name that a candidate could have, which are those of keys in a `ConfigMap`: it becomes part of a
 /// URL.
 pub(super) fn candidate_name(name: &str) -> Result<String, String> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.is_empty() || name.len() > 253 || name.starts_with("..") || name == "." || !name.chars().all(fits)
-    {
+    if !is_path_segment(name) {
         return Err("must consist of letters, digits, '-', '_' and '.'".into());
     }
     Ok(name.to_owned())

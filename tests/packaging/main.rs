@@ -284,6 +284,14 @@ fn the_published_library_has_its_licence_and_its_page() {
     assert!(own == root, "another licence than the plugin's");
 }
 
+/// A library chooses no version of `k8s-openapi`: for itself alone it takes the newest, as docs.rs does.
+#[test]
+fn the_published_library_compiles_from_its_package() {
+    let mut package = Command::new(env!("CARGO"));
+    package.current_dir(ROOT).args(["package", "--allow-dirty", "--locked", "--package", "kube-leases"]);
+    succeed(package.args(["--features", "k8s-openapi/latest"]));
+}
+
 #[test]
 fn an_archive_has_neither_the_time_of_a_repository_around_it_nor_files_that_lie_about() {
     let folder = Folder::new("around");

@@ -3,7 +3,10 @@
 use http::{Request, header};
 use serde::Deserialize;
 
-use super::{Cluster, NODES, Query, single::unbuildable};
+use super::{
+    Cluster, NODES, Query,
+    single::{Address, unbuildable},
+};
 use crate::{
     error::{Error, ObjectKind, Permission, Result},
     rules::lease::Metadata,
@@ -17,7 +20,8 @@ struct NodeObject {
 impl Cluster {
     /// A node by name.
     pub async fn node(&self, name: &str) -> Result<Metadata> {
-        let request = Request::get(format!("{}/{name}", NODES.path(None)))
+        let Ok(path) = Address::new("", name).path(NODES) else { return Err(missing(name)) };
+        let request = Request::get(path)
             .header(
                 header::ACCEPT,
                 "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",

@@ -93,7 +93,7 @@ impl Cluster {
             resource: "pods/eviction".into(),
             namespace: Some(at.namespace.clone()),
         };
-        let path = format!("{}/eviction", at.path(PODS));
+        let path = format!("{}/eviction", at.path(PODS)?);
         let writing = Writing { dry_run, ..Writing::default() };
         let _: Object<Value> =
             self.write(Method::POST, &path, "application/json", &eviction, &needs, &writing).await?;

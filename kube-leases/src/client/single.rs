@@ -11,7 +11,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{Cluster, Object, Query, Resource};
-use crate::error::{Error, Permission, Result};
+use crate::{
+    error::{Error, Permission, Result},
+    rules::lease::is_path_segment,
+};
 
 /// Where an object is; the namespace is empty for objects that are in none.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,8 +35,14 @@ impl Address {
         Some(self.namespace.as_str()).filter(|namespace| !namespace.is_empty())
     }
 
-    pub(super) fn path(&self, resource: Resource) -> String {
-        format!("{}/{}", resource.path(self.namespace()), self.name)
+    /// Fails for a name that would be read as another path.
+    pub(super) fn path(&self, resource: Resource) -> Result<String> {
+        Ok(format!("{}/{}", self.beside(resource)?, segment(&self.name)?))
+    }
+
+    /// The path of all objects where this one is.
+    fn beside(&self, resource: Resource) -> Result<String> {
+        Ok(resource.path(self.namespace().map(segment).transpose()?))
     }
 
     pub(super) fn needs(&self, verbs: &'static str, resource: Resource) -> Permission {
@@ -108,7 +117,9 @@ impl Cluster {
         resource: Resource,
         at: &Address,
     ) -> Result<Option<Object<T>>> {
-        let request = Request::get(at.path(resource)).body(Vec::new()).map_err(unbuildable)?;
+        // The server checks no names of owners.
+        let Ok(path) = at.path(resource) else { return Ok(None) };
+        let request = Request::get(path).body(Vec::new()).map_err(unbuildable)?;
         match self.call(&request, &at.needs("get", resource)).await {
             Ok(body) => self.object(body).map(Some),
             Err(error) if error.is_not_found() => Ok(None),
@@ -124,7 +135,7 @@ impl Cluster {
         object: &Value,
         writing: &Writing,
     ) -> Result<Object<T>> {
-        let path = resource.path(at.namespace());
+        let path = at.beside(resource)?;
         self.write(Method::POST, &path, "application/json", object, &at.needs("create", resource), writing)
             .await
     }
@@ -139,7 +150,7 @@ impl Cluster {
     ) -> Result<Object<T>> {
         const MERGE: &str = "application/merge-patch+json";
         let needs = at.needs("patch", resource);
-        self.write(Method::PATCH, &at.path(resource), MERGE, patch, &needs, writing).await
+        self.write(Method::PATCH, &at.path(resource)?, MERGE, patch, &needs, writing).await
     }
 
     /// These objects, as far as they exist: each by itself if they are few, else out of a list of all.
@@ -175,7 +186,7 @@ impl Cluster {
     /// Deletes exactly the object that was looked at: the same one, and unchanged since.
     pub async fn delete(&self, resource: Resource, at: &Address, how: &DeleteRequest<'_>) -> Result<()> {
         let body = how.options("v1");
-        let request = Request::delete(at.path(resource))
+        let request = Request::delete(at.path(resource)?)
             .header(header::CONTENT_TYPE, "application/json")
             .body(body.to_string().into_bytes())
             .map_err(unbuildable)?;
@@ -207,7 +218,37 @@ impl Cluster {
     }
 }
 
+fn segment(name: &str) -> Result<&str> {
+    if is_path_segment(name) {
+        return Ok(name);
+    }
+    Err(Error::Invalid { message: format!("'{}' is not the name of an object", name.escape_debug()) })
+}
+
 #[allow(clippy::needless_pass_by_value)]
 pub(super) fn unbuildable(error: http::Error) -> Error {
     Error::Invalid { message: format!("this cannot be asked of the API: {error}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::{LEASES, NODES};
+
+    #[test]
+    fn a_path_is_that_of_one_object_or_none() {
+        for (namespace, name, resource, path) in [
+            ("", "node-1", NODES, Some("/api/v1/nodes/node-1")),
+            ("a", "b", LEASES, Some("/apis/coordination.k8s.io/v1/namespaces/a/leases/b")),
+            ("", "", NODES, None),
+            ("", "node-1/status", NODES, None),
+            ("", "..", NODES, None),
+            ("a", "b?dryRun=All", LEASES, None),
+            ("a/leases/c?", "b", LEASES, None),
+            ("..", "b", LEASES, None),
+        ] {
+            let found = Address::new(namespace, name).path(resource);
+            assert_eq!(found.as_deref().ok(), path, "{namespace} {name}");
+        }
+    }
 }

@@ -66,7 +66,7 @@ impl Wait {
 }
 
 /// A lease that cannot be taken now, and why.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Blocked {
     name: String,
     obstacle: ClaimObstacle,
@@ -99,6 +99,11 @@ impl Blocked {
         self.lease.as_ref().and_then(|lease| lease.value.reason())
     }
 
+    /// How long it is held at most without a renewal, where the lease says so.
+    pub fn left(&self) -> Option<Duration> {
+        left_of(&self.obstacle, self.at)
+    }
+
     /// What is in the way.
     #[cfg(feature = "internals")]
     pub fn obstacle(&self) -> &ClaimObstacle {
@@ -116,6 +121,19 @@ impl Blocked {
     pub fn at(&self) -> ServerTime {
         self.at
     }
+}
+
+/// Briefly: the lease is large, and is in what is logged with `{error:?}`.
+impl fmt::Debug for Blocked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Blocked").field(&format_args!("{self}")).finish()
+    }
+}
+
+/// For how long what is in the way is held without a renewal.
+pub(super) fn left_of(obstacle: &ClaimObstacle, now: ServerTime) -> Option<Duration> {
+    let ClaimObstacle::Standing(MaintenanceStanding::Held { until, .. }) = obstacle else { return None };
+    Some(Duration::try_from(until.duration_since(now.0)).unwrap_or_default())
 }
 
 /// The holder that an obstacle is, where it is one.
@@ -273,7 +291,6 @@ pub enum TakingStep<'a> {
 }
 
 /// What became of a lease that was given up.
-#[derive(Debug)]
 pub struct Undone<'a> {
     claim: &'a Claim,
     /// Whether it is released; or why that is not known.
@@ -303,6 +320,12 @@ impl<'a> Undone<'a> {
 
     fn left_to(&self) -> &Who {
         self.claim.terms.adopts.as_ref().unwrap_or(&self.claim.terms.who)
+    }
+}
+
+impl fmt::Debug for Undone<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Undone").field("name", &self.name()).field("released", &self.released).finish()
     }
 }
 

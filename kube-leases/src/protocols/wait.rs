@@ -10,7 +10,7 @@ use tokio::{
 use super::{
     acquire::{
         Blocked, NotTaken, TakenLease, TakingProgress, TakingStep, Undone, Wait, holder_in_the_way, in_words,
-        take_by,
+        left_of, take_by,
     },
     claim::{Claim, PAUSE, Seen, Took, within},
     held::Held,
@@ -263,14 +263,8 @@ pub(super) async fn wait_for(
 
 /// How long what is waited for is held without a renewal. By the rule of leader election its times tell nothing.
 fn time_left(cluster: &Cluster, claim: &Claim, waiting: &Waiting) -> Option<Duration> {
-    match &waiting.obstacle {
-        Some(ClaimObstacle::Standing(MaintenanceStanding::Held { until, .. }))
-            if claim.terms.rule != TakingRule::Observed =>
-        {
-            Some(Duration::try_from(until.duration_since(cluster.server_time().0)).unwrap_or_default())
-        }
-        _ => None,
-    }
+    let obstacle = waiting.obstacle.as_ref().filter(|_| claim.terms.rule != TakingRule::Observed)?;
+    left_of(obstacle, cluster.server_time())
 }
 
 /// Takes one lease that is no node's, by the rule of leader election: whether it is expired can only be

@@ -177,10 +177,13 @@ impl Judged {
     }
 
     /// Whether its controller replaces it after its force deletion. One that does not wait for the object to
-    /// go has replaced it when it was deleted.
+    /// go has replaced it when it was deleted; one that is stopped replaces none.
     pub fn is_replaced(&self) -> bool {
         let Some(owner) = self.pod.controller() else { return false };
         let ownership = &self.assessment.ownership;
+        if ownership.is_stopped() {
+            return false;
+        }
         match ownership.successor {
             Successor::WhenGone => true,
             Successor::Early
@@ -223,6 +226,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::rules::reasons::Reason;
     use crate::rules::stage::{ago, around, fenced, named, not_ready, now, pod, read, ready};
 
     fn judged(kind: &str, around: &Surroundings) -> Judged {
@@ -350,6 +354,22 @@ mod tests {
                 is_replaced,
                 "{kind} {deleted:?}"
             );
+        }
+    }
+
+    #[test]
+    fn what_a_stopped_controller_ran_is_not_replaced() {
+        for (kind, key) in [("StatefulSet", Kind::StatefulSet), ("ReplicaSet", Kind::ReplicaSet)] {
+            let mut around = around(600);
+            let set = json!({
+                "metadata": { "name": "db", "namespace": "shop", "uid": "u" }, "spec": { "replicas": 0 },
+            });
+            around.workloads.insert((key, "shop/db".into()), read(set));
+            let judged = judged(kind, &around);
+            assert!(!judged.is_replaced(), "{kind}");
+            let reasons = &judged.assessment.reasons;
+            let waits = |reason: &Reason| matches!(reason, Reason::StatefulSet { stopped, .. } if *stopped);
+            assert_eq!(reasons.iter().any(waits), kind == "StatefulSet", "{reasons:?}");
         }
     }
 }

@@ -31,6 +31,13 @@ pub fn is_object_name(name: &str) -> bool {
     name.len() <= 253 && name.starts_with(edge) && name.ends_with(edge) && name.chars().all(inner)
 }
 
+/// Whether it can stand in the path of a URL as it is, and be read there as nothing else. All that [names of
+/// objects](is_object_name) can be do, and those of candidates, which are as the keys of a `ConfigMap`.
+pub fn is_path_segment(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    (1..=253).contains(&name.len()) && name != "." && !name.starts_with("..") && name.chars().all(fits)
+}
+
 /// What identifies an object and describes it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -268,6 +275,31 @@ mod tests {
         let too_long = "a".repeat(254);
         for name in ["", "-a", "a-", ".a", "a.", "A", "aB", "a_b", "a/b", "ä", "a b", too_long.as_str()] {
             assert!(!is_object_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_stands_in_a_path_is_read_as_nothing_else() {
+        let (long, too_long) = ("a".repeat(253), "a".repeat(254));
+        for name in ["a", "node-1", "ip-10-0-0-1.ec2.internal", "My_Candidate", ".a", long.as_str()] {
+            assert!(is_path_segment(name), "{name}");
+        }
+        for name in [
+            "",
+            ".",
+            "..",
+            "../nodes",
+            "a/status",
+            "a?x",
+            "a#x",
+            "a%2fb",
+            "a b",
+            "a\\b",
+            "ä",
+            "a\n",
+            too_long.as_str(),
+        ] {
+            assert!(!is_path_segment(name), "{name}");
         }
     }
 }

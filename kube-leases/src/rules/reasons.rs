@@ -86,21 +86,29 @@ pub enum Reason {
     StatefulSet {
         /// The controller.
         controller: ControllerRef,
+        /// Whether it is scaled to 0, or suspended: then the next one is started when it goes on.
+        stopped: bool,
     },
     /// A Deployment with the strategy Recreate, whose `ReplicaSet` does not wait.
     Recreate {
         /// The controller.
         controller: ControllerRef,
+        /// Whether it is scaled to 0, or suspended: then the next one is started when it goes on.
+        stopped: bool,
     },
     /// A Job of a `CronJob` with the concurrencyPolicy Forbid, and the Job does not wait.
     CronJobForbids {
         /// The controller.
         controller: ControllerRef,
+        /// Whether it is scaled to 0, or suspended: then the next one is started when it goes on.
+        stopped: bool,
     },
     /// A Job with the podReplacementPolicy Failed.
     JobWaitsForFailure {
         /// The controller.
         controller: ControllerRef,
+        /// Whether it is scaled to 0, or suspended: then the next one is started when it goes on.
+        stopped: bool,
     },
     /// A `DaemonSet` starts the next one on the same node as soon as the object is gone.
     DaemonSet {
@@ -238,12 +246,12 @@ fn by_its_node(node: &str, facts: &PodFacts, doubted: bool) -> Reason {
 
 /// What its controller relies on.
 fn by_its_controller(ownership: &Ownership, node: &str) -> Option<Reason> {
-    let controller = ownership.controller.clone()?;
+    let (controller, stopped) = (ownership.controller.clone()?, ownership.is_stopped());
     Some(match ownership.why {
-        ReplacementReason::StatefulSet => Reason::StatefulSet { controller },
-        ReplacementReason::Recreate => Reason::Recreate { controller },
-        ReplacementReason::CronJobForbids => Reason::CronJobForbids { controller },
-        ReplacementReason::JobFailed => Reason::JobWaitsForFailure { controller },
+        ReplacementReason::StatefulSet => Reason::StatefulSet { controller, stopped },
+        ReplacementReason::Recreate => Reason::Recreate { controller, stopped },
+        ReplacementReason::CronJobForbids => Reason::CronJobForbids { controller, stopped },
+        ReplacementReason::JobFailed => Reason::JobWaitsForFailure { controller, stopped },
         ReplacementReason::DaemonSet => Reason::DaemonSet { controller, node: node.to_owned() },
         ReplacementReason::UnknownKind => {
             Reason::UnknownController { controller: ownership.managed_by.clone().unwrap_or(controller) }

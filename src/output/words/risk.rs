@@ -62,19 +62,35 @@ pub fn reason(reason: &Reason) -> String {
              too, removes it as force does"
                 .to_owned()
         }
-        Reason::StatefulSet { controller } => format!(
+        Reason::StatefulSet { controller, stopped: true } => format!(
+            "{controller} is scaled to 0; when it is scaled up again, it creates a replacement with the same name, \
+             and relies on at most one running"
+        ),
+        Reason::StatefulSet { controller, stopped: false } => format!(
             "{controller} creates a replacement with the same name as soon as the object is deleted, and relies \
              on at most one running"
         ),
-        Reason::Recreate { controller } => format!(
+        Reason::Recreate { controller, stopped: true } => format!(
+            "{controller} has the strategy Recreate, which means that two must not run at once; it is scaled to 0, \
+             and creates a replacement when it is scaled up again"
+        ),
+        Reason::Recreate { controller, stopped: false } => format!(
             "{controller} has the strategy Recreate, which means that two must not run at once; but it replaces a \
              pod as soon as that is deleted, by force or not"
         ),
-        Reason::CronJobForbids { controller } => format!(
+        Reason::CronJobForbids { controller, stopped: true } => format!(
+            "the concurrencyPolicy of the CronJob behind {controller} is Forbid, which means that two must not run \
+             at once; the Job is suspended, and creates a replacement when it is resumed"
+        ),
+        Reason::CronJobForbids { controller, stopped: false } => format!(
             "the concurrencyPolicy of the CronJob behind {controller} is Forbid, which means that two must not run \
              at once; but the Job replaces a pod as soon as that is deleted, by force or not"
         ),
-        Reason::JobWaitsForFailure { controller } => format!(
+        Reason::JobWaitsForFailure { controller, stopped: true } => format!(
+            "{controller} (podReplacementPolicy Failed) is suspended; when it is resumed, it creates a replacement, \
+             and relies on at most one running"
+        ),
+        Reason::JobWaitsForFailure { controller, stopped: false } => format!(
             "{controller} (podReplacementPolicy Failed) creates a replacement as soon as the object is deleted, \
              and relies on at most one running"
         ),
@@ -180,16 +196,44 @@ mod tests {
                 "node-1 is alive is not known",
             ),
             (
-                Reason::StatefulSet { controller: controller() },
+                Reason::StatefulSet { controller: controller(), stopped: false },
                 "Job/db creates a replacement with",
                 "at most one",
             ),
-            (Reason::Recreate { controller: controller() }, "Job/db has the strategy Recreate", "replaces"),
-            (Reason::CronJobForbids { controller: controller() }, "the concurrencyPolicy", "behind Job/db"),
             (
-                Reason::JobWaitsForFailure { controller: controller() },
+                Reason::StatefulSet { controller: controller(), stopped: true },
+                "Job/db is scaled to 0",
+                "when it is scaled up again",
+            ),
+            (
+                Reason::Recreate { controller: controller(), stopped: false },
+                "Job/db has the strategy Recreate",
+                "replaces",
+            ),
+            (
+                Reason::Recreate { controller: controller(), stopped: true },
+                "Job/db has the strategy Recreate",
+                "when it is scaled up again",
+            ),
+            (
+                Reason::CronJobForbids { controller: controller(), stopped: false },
+                "the concurrencyPolicy",
+                "behind Job/db",
+            ),
+            (
+                Reason::CronJobForbids { controller: controller(), stopped: true },
+                "the concurrencyPolicy",
+                "when it is resumed",
+            ),
+            (
+                Reason::JobWaitsForFailure { controller: controller(), stopped: false },
                 "Job/db (podReplacementPolicy",
                 "replacement",
+            ),
+            (
+                Reason::JobWaitsForFailure { controller: controller(), stopped: true },
+                "Job/db (podReplacementPolicy",
+                "when it is resumed",
             ),
             (
                 Reason::DaemonSet { controller: controller(), node: node() },

@@ -319,6 +319,97 @@ fn code(file: &Path) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// Words that stand in no code below these folders and files, but for the files where they do.
+const NOWHERE: [(&[&str], &[&str], &[&str]); 7] = [
+    // Facts in, facts out: the time is handed in, and nothing is read.
+    (
+        &["kube-leases/src/rules/"],
+        &["::now(", "std::env", "std::fs", "std::io", "std::net", "std::process", "std::thread", "env!("],
+        &[],
+    ),
+    // Identities are shown as they are written; other words are the business of the plugin.
+    (&["kube-leases/src/rules/"], &["Display for"], &["holder.rs", "controller_ref.rs"]),
+    // Flags are the plugin's; those of kube-apiserver have its peers.
+    (&["kube-leases/src/"], &["\"--", " --"], &["peers.rs"]),
+    // What runs a command beside the plugin says what it could not do, if the plugin is killed.
+    (&["kube-leases/src/"], &["stdout()"], &["processes.rs"]),
+    (&["kube-leases/src/"], &["stderr()"], &["watchdog.rs", "leash.rs", "detached.rs"]),
+    // Only the printer writes; the others draw, ask, or measure.
+    (
+        &["src/"],
+        &["stdout()", "stderr()", "print!(", "println!(", "Stdout", "Stderr"],
+        &["printer.rs", "progress.rs", "screen.rs", "prompt.rs", "output/mod.rs"],
+    ),
+    // What is typed and what is printed asks nothing of the cluster.
+    (&["src/cli/", "src/output/"], &["Cluster", "kube_leases::client::single"], &[]),
+];
+
+/// What is said where it should not be.
+fn said(files: &[(String, String)]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (file, text) in files {
+        for (folders, words, except) in NOWHERE {
+            let here = folders.iter().any(|folder| file.starts_with(folder));
+            if !here || except.iter().any(|name| file.ends_with(name)) {
+                continue;
+            }
+            let said = words.iter().filter(|word| text.contains(*word));
+            wrong.extend(said.map(|word| format!("{file} says {word}")));
+        }
+        // What a room is called elsewhere, the other tests would not find.
+        for (at, _) in text.match_indices(" as ") {
+            let before = text[..at].rsplit(|c: char| !c.is_alphanumeric() && c != '_' && c != ':').next();
+            let first = before.and_then(|path| path.split("::").next()).unwrap_or_default();
+            let renamed =
+                before.is_some_and(|path| ["crate", "super"].contains(&path) || ROOMS.contains(&path));
+            if renamed || (first == "crate" && before.is_some_and(|path| path.split("::").count() == 2)) {
+                wrong.push(format!("{file} renames {}", before.unwrap_or_default()));
+            }
+        }
+    }
+    wrong
+}
+
+const ROOMS: [&str; 9] =
+    ["rules", "client", "protocols", "cli", "commands", "connection", "output", "complete", "error"];
+
+#[test]
+fn nothing_is_done_where_it_should_not_be() {
+    let mut files = Vec::new();
+    for src in ["src", "kube-leases/src"] {
+        for file in sources(&Path::new(ROOT).join(src)) {
+            let name = file.strip_prefix(ROOT).unwrap().to_str().unwrap().replace('\\', "/");
+            // Tests may do all of this.
+            let text = code(&file);
+            let tested = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+            if !name.ends_with("tests.rs") {
+                files.push((name, tested.to_owned()));
+            }
+        }
+    }
+    check(&said(&files));
+}
+
+#[test]
+fn what_is_done_where_it_should_not_be_is_found() {
+    for (file, text, found) in [
+        ("kube-leases/src/rules/pod.rs", "let now = Timestamp::now();", "says ::now("),
+        ("kube-leases/src/rules/pod.rs", "use std::fs;", "says std::fs"),
+        ("kube-leases/src/rules/pod.rs", "impl fmt::Display for Pod {", "says Display for"),
+        ("kube-leases/src/protocols/held.rs", "\"use --force\"", "says  --"),
+        ("kube-leases/src/client/mod.rs", "io::stderr().write()", "says stderr()"),
+        ("src/commands/hold.rs", "print!(\"x\")", "says print!("),
+        ("src/output/listing.rs", "fn f(cluster: &Cluster) {}", "says Cluster"),
+        ("src/commands/hold.rs", "use crate::commands as all;", "renames crate::commands"),
+        ("src/commands/hold.rs", "use super as all;", "renames super"),
+        ("src/commands/hold.rs", "use crate::{commands as all};", "renames commands"),
+    ] {
+        assert_eq!(said(&[(file.to_owned(), text.to_owned())]), [format!("{file} {found}")], "{text}");
+    }
+    let fine = "use super::flags::BooleanFlag as _; let length = text.len() as u64;";
+    assert_eq!(said(&[("src/cli/mod.rs".to_owned(), fine.to_owned())]), [""; 0]);
+}
+
 /// What a library for controllers has no use for.
 #[test]
 fn the_library_depends_on_no_terminal_and_no_command_line() {
