@@ -754,7 +754,7 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-lease' -ScriptBlock {
         'kubectl-lease;force-delete' {
             [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'Selector (label query) to select pods of the namespace by, supports ''='', ''=='', and ''!='' (e.g. -l key1=value1,key2=value2)')
             [CompletionResult]::new('--selector', '--selector', [CompletionResultType]::ParameterName, 'Selector (label query) to select pods of the namespace by, supports ''='', ''=='', and ''!='' (e.g. -l key1=value1,key2=value2)')
-            [CompletionResult]::new('--node', '--node', [CompletionResultType]::ParameterName, 'Select all pods, in all namespaces, that are stranded or stuck on this node')
+            [CompletionResult]::new('--node', '--node', [CompletionResultType]::ParameterName, 'Select all pods that are stranded or stuck on this node, in all namespaces, or with -n in that one')
             [CompletionResult]::new('-r', '-r', [CompletionResultType]::ParameterName, 'Reason to record in the Event')
             [CompletionResult]::new('--reason', '--reason', [CompletionResultType]::ParameterName, 'Reason to record in the Event')
             [CompletionResult]::new('--wait', '--wait', [CompletionResultType]::ParameterName, 'Wait until the pod is gone and its replacement is ready. Use --wait=DURATION to give up after that time')

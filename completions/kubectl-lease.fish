@@ -644,7 +644,7 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" 
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -l disable-compression -d 'If true, opt-out of response compression for all requests to the server'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand partitions" -s h -l help -d 'Print help'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -s l -l selector -d 'Selector (label query) to select pods of the namespace by, supports \'=\', \'==\', and \'!=\' (e.g. -l key1=value1,key2=value2)' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l node -d 'Select all pods, in all namespaces, that are stranded or stuck on this node' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l node -d 'Select all pods that are stranded or stuck on this node, in all namespaces, or with -n in that one' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -s r -l reason -d 'Reason to record in the Event' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l wait -d 'Wait until the pod is gone and its replacement is ready. Use --wait=DURATION to give up after that time' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l dry-run -d 'Must be "none", "client", or "server". If client, only print what would be done, without sending it; this is the default if no value is given. If server, submit server-side requests without persisting anything' -r -f -a "none\t''

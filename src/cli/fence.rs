@@ -42,7 +42,7 @@ pub struct Fence {
     pub undo: bool,
 
     /// Skip confirmation: the machine is off. Required if there is no terminal to ask on.
-    #[arg(long, boolean())]
+    #[arg(long, alias = "yes", short_alias = 'y', boolean())]
     pub confirm: bool,
 
     /// With --confirm, continue even if pods on the node are at critical risk or volumes are attached: the

@@ -40,7 +40,8 @@ Examples:
 /// risk. Otherwise --confirm is required, and at a critical risk also --i-have-fenced. A pod that changed
 /// after it was shown, or whose node sent a heartbeat since, is not deleted (exit code 5).
 ///
-/// Without a name, on a terminal, offers the stranded and stuck pods of the cluster for selection.
+/// Without a name, on a terminal, offers the stranded and stuck pods of the cluster, or with -n of that
+/// namespace, for selection.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES,
     override_usage = "kubectl lease force-delete ([pod] NAME... | -l label | --node=NODE) [options]")]
@@ -54,7 +55,7 @@ pub struct ForceDelete {
     #[arg(short = 'l', long, value_name = "LABELS", conflicts_with = "node", value_parser = labels)]
     pub selector: Option<String>,
 
-    /// Select all pods, in all namespaces, that are stranded or stuck on this node.
+    /// Select all pods that are stranded or stuck on this node, in all namespaces, or with -n in that one.
     #[arg(long, value_name = "NODE", value_parser = object_name)]
     pub node: Option<String>,
 
@@ -83,7 +84,7 @@ pub struct ForceDelete {
 #[derive(Debug, Args)]
 pub struct Consent {
     /// Skip confirmation. Required if there is no terminal to ask on.
-    #[arg(long, boolean())]
+    #[arg(long, alias = "yes", short_alias = 'y', boolean())]
     pub confirm: bool,
 
     /// With --confirm, continue even at a critical risk: the machine is off, or cut off from all storage and

@@ -163,7 +163,7 @@ pub struct Release {
     pub force: bool,
 
     /// Skip confirmation of --force. Required if there is no terminal to ask on.
-    #[arg(long, requires = "force", boolean())]
+    #[arg(long, alias = "yes", short_alias = 'y', requires = "force", boolean())]
     pub confirm: bool,
 
     #[command(flatten)]

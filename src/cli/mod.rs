@@ -133,6 +133,24 @@ Examples:
   # List the options that can be passed to any command
   kubectl lease options";
 
+impl Cli {
+    /// A namespace that was typed where there is none to choose: what was meant by it would be left undone without a
+    /// word.
+    pub fn check_namespace(&self) -> crate::error::Result<()> {
+        let command = match self.command {
+            Command::Apiservers(_) => "apiservers",
+            Command::Maint(_) => "maint",
+            Command::Fence(_) => "fence",
+            _ => return Ok(()),
+        };
+        let Some(namespace) = &self.connection.namespace else { return Ok(()) };
+        Err(crate::error::Error::Usage {
+            message: format!("--namespace ({namespace}) cannot be used with '{command}'"),
+            hint: Some("it is about the whole cluster; leave out -n".to_owned()),
+        })
+    }
+}
+
 /// What was typed, or what is wrong with it, with a tip where it can be guessed what was meant.
 pub fn parse(typed: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let words = wait::joined(typed);

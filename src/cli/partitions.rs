@@ -31,7 +31,8 @@ Examples:
 ///   gone      has pods, but no node object; its machine may still be running
 ///
 /// The status of a pod on a node that is down is NodeDown. RISK is the risk of force-deleting the pod, as
-/// 'force-delete' assesses it. If there are no partitions, one line says so.
+/// 'force-delete' assesses it. With -n, the pods are those of that namespace. If there are no partitions,
+/// one line says so.
 ///
 /// A controller that was scaled to 0 or suspended by a command that 'force-delete' printed, and was not
 /// restored, is reported on stderr with the command that restores it and what to check before; with -o

@@ -51,6 +51,7 @@ pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
         Command::ForceDelete(args) => args.check()?,
         _ => {}
     }
+    cli.check_namespace()?;
     // One thread: the program waits for the network, and a pool would cost more to start than a
     // short command takes.
     let runtime =
@@ -73,7 +74,9 @@ pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
             Command::Doctor(args) => Box::pin(doctor::run(&args, namespace, &cluster, printer)).await,
             Command::Hold(args) => hold::run(&args, &cluster, printer).await,
             Command::Partitions(args) => partitions::run(&args, namespace, &cluster, printer).await,
-            Command::ForceDelete(args) => Box::pin(force_delete::run(&args, &cluster, printer)).await,
+            Command::ForceDelete(args) => {
+                Box::pin(force_delete::run(&args, namespace, &cluster, printer)).await
+            }
             Command::Fence(args) => fence::run(&args, &cluster, printer).await,
         };
         tell_remarks(&cluster, printer);

@@ -10,10 +10,16 @@ pub fn possible() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// A question to be answered by y or n; n if just Enter is pressed.
+/// A short question to be answered by y or n and Enter; n if just Enter is pressed. As in other questions Enter
+/// ends the answer: of one that is typed in full, nothing is left for the shell.
 pub fn confirm(question: &str) -> Result<bool> {
-    let question = sanitise::line(question).into_owned();
-    dialoguer::Confirm::new().with_prompt(question).default(false).interact().map_err(unanswered)
+    let answer = dialoguer::Input::<String>::new().with_prompt(format!("{question} [y/N]")).allow_empty(true);
+    Ok(is_yes(&answer.interact_text().map_err(unanswered)?))
+}
+
+/// Whether that is typed to agree.
+pub fn is_yes(answer: &str) -> bool {
+    matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
 /// A question to be answered in words; empty if just Enter is pressed. It stands above the prompt,
@@ -38,5 +44,28 @@ fn unanswered(error: dialoguer::Error) -> Error {
     match error {
         dialoguer::Error::IO(error) if error.kind() == std::io::ErrorKind::Interrupted => Error::Interrupted,
         dialoguer::Error::IO(error) => Error::Output(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_yes_agrees() {
+        for (answer, agrees) in [
+            ("y", true),
+            ("Y", true),
+            ("yes", true),
+            (" Yes ", true),
+            ("", false),
+            ("n", false),
+            ("no", false),
+            ("ye", false),
+            ("yn", false),
+            ("yes please", false),
+        ] {
+            assert_eq!(is_yes(answer), agrees, "{answer}");
+        }
     }
 }

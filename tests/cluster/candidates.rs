@@ -632,7 +632,7 @@ fn what_changes_between_the_question_and_the_yes_is_noticed() {
         terminal
     };
     let mut declined = ask();
-    declined.types("n");
+    declined.types("no\r");
     assert_eq!(declined.wait(), 6);
 
     // Somebody else writes: what they wrote stays.

@@ -363,7 +363,7 @@ fn a_stuck_election_is_recognised_and_repaired() {
     }
     let mut asked = plugin.start_on_terminal(&["candidates", "repair", "stuck", "-n", &namespace], 24, 120);
     asked.until("the question", SOON, |screen| screen.contains("Go on?"));
-    asked.types("n");
+    asked.types("n\r");
     assert_eq!(asked.wait(), 6);
     assert_eq!(version(), before, "none of this wrote anything");
     assert!(stuck(), "and it does not pass");

@@ -2,6 +2,7 @@
 //! controllers of stateful and replica sets at work. Nodes are objects that the tests write; there is no kubelet.
 
 use std::{
+    collections::BTreeSet,
     path::Path,
     sync::{
         Arc,
@@ -510,6 +511,38 @@ fn without_a_terminal_a_yes_is_a_flag() {
     // Enter without a mark.
     terminal.types("\r");
     assert_eq!(terminal.wait(), 6, "{}", terminal.screen());
+}
+
+/// Of `--node`, of what is offered, and of what is listed.
+#[test]
+fn a_namespace_that_is_typed_limits_what_goes() {
+    let (namespace, other, node) = (namespace(), namespace(), silent_node());
+    for namespace in [&namespace, &other] {
+        shared().apply(&pod(namespace, "web", &node));
+    }
+    let listed = |args: &[&str]| {
+        let listed = plugin().run(&[&["partitions", &node, "-o", "json"], args].concat()).expect(0).stdout;
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        let pods = listed["pods"].as_array().unwrap();
+        pods.iter().map(|pod| pod["namespace"].as_str().unwrap().to_owned()).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(listed(&[]), BTreeSet::from([namespace.clone(), other.clone()]));
+    assert_eq!(listed(&["-n", &namespace]), BTreeSet::from([namespace.clone()]));
+
+    let mut terminal = plugin().start_on_terminal(&["force-delete", "-n", &namespace], 60, 200);
+    terminal.until("the choice", SOON, |screen| screen.contains(&format!("{namespace}/web")));
+    assert!(!terminal.screen().contains(&format!("{other}/web")), "{}", terminal.screen());
+    terminal.types("\r");
+    assert_eq!(terminal.wait(), 6, "{}", terminal.screen());
+
+    let before = uid(&other, "web");
+    let limited = ["force-delete", "--node", &node, "-n", &namespace, "--yes"];
+    let outcome = plugin().run(&limited).expect(0);
+    assert_eq!(outcome.stdout.matches(" force-deleted, risk low").count(), 1, "{outcome:?}");
+    assert_eq!(uid(&namespace, "web"), "");
+    assert_eq!(uid(&other, "web"), before);
+    let none = format!("no pod in {namespace} is stranded or stuck on {node}");
+    plugin().run(&limited).expect(3).says(&none);
 }
 
 #[test]
@@ -1341,7 +1374,6 @@ fn partitions_are_listed_with_what_is_stranded() {
     assert_eq!(outcome.stdout, "no partitions: 1 node with heartbeats\n");
     plugin().run(&["partitions", "no-such-node"]).expect(3).says("there is no node 'no-such-node'");
     plugin().run(&["partitions", "-l", "test=none", "--exit-code"]).expect(3).says("no node matches");
-    plugin().run(&["partitions", &alive, "-n", "default"]).expect(0).says("--namespace is ignored");
     Plugin::new(shared().kubeconfig(User::Nobody, 0)).run(&["partitions"]).expect(7);
 
     // Who may see nodes and pods only is told what is not found.

@@ -319,6 +319,11 @@ impl Terminal {
         self.parsed().screen().contents_formatted()
     }
 
+    /// Whether it was left without a cursor.
+    pub fn hides_cursor(&self) -> bool {
+        self.parsed().screen().hide_cursor()
+    }
+
     /// Everything that was written to it.
     pub fn output(&self) -> String {
         self.output.text()

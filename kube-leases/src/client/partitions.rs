@@ -30,6 +30,8 @@ pub struct Which<'a> {
     pub labels: Option<&'a str>,
     /// Those that this field selector matches.
     pub fields: Option<&'a str>,
+    /// Only the pods in this namespace; `None` for all.
+    pub namespace: Option<&'a str>,
 }
 
 impl Which<'_> {
@@ -44,12 +46,13 @@ impl Which<'_> {
     /// The pods there.
     pub fn pods(&self) -> Query {
         let fields = self.node.map(|node| format!("spec.nodeName={node}"));
-        Query::new(PODS).select(None, fields.as_deref()).paged()
+        let pods = Query::new(PODS).select(None, fields.as_deref()).paged();
+        Query { namespace: self.namespace.map(str::to_owned), ..pods }
     }
 
     /// Whether the whole cluster is meant.
     pub fn is_all(&self) -> bool {
-        self.node.is_none() && self.sees_all()
+        self.node.is_none() && self.namespace.is_none() && self.sees_all()
     }
 
     /// Whether all nodes are looked at, so that one that is not among them does not exist.

@@ -131,7 +131,7 @@ pub fn choose(
     let answer = prompt::answer(printer, &question)?;
     let yes = match &phrase {
         Some(phrase) => answer == *phrase,
-        None => matches!(answer.to_lowercase().as_str(), "y" | "yes"),
+        None => prompt::is_yes(&answer),
     };
     match safely {
         _ if yes => Ok(Choice::Force),

@@ -48,18 +48,29 @@ use kube_leases::{
     },
 };
 
-pub async fn run(args: &ForceDelete, cluster: &Reached, printer: &mut Printer) -> Result<ExitCode> {
+/// `namespace` is the one that was typed: without it, `--node` and the selection are of all namespaces.
+pub async fn run(
+    args: &ForceDelete,
+    namespace: Option<&str>,
+    cluster: &Reached,
+    printer: &mut Printer,
+) -> Result<ExitCode> {
     tokio::select! {
         // Asked about first, so that Ctrl-C at a question is an answer to it and leaves the terminal as
         // it was.
         biased;
         interruption = interrupted() => Err(interruption),
-        outcome = look_and_delete(args, cluster, printer) => outcome,
+        outcome = look_and_delete(args, namespace, cluster, printer) => outcome,
     }
 }
 
-async fn look_and_delete(args: &ForceDelete, cluster: &Reached, printer: &mut Printer) -> Result<ExitCode> {
-    let pods = chosen(args, cluster).await?;
+async fn look_and_delete(
+    args: &ForceDelete,
+    namespace: Option<&str>,
+    cluster: &Reached,
+    printer: &mut Printer,
+) -> Result<ExitCode> {
+    let pods = chosen(args, namespace, cluster).await?;
     let values: Vec<&Pod> = pods.iter().map(|pod| &**pod).collect();
     let who = async { Ok(who(None, false, cluster).await.ok()) };
     let ((), mut around, who) = tokio::try_join!(
@@ -211,7 +222,7 @@ impl AftermathProgress for Waiting<'_> {
 }
 
 /// The pods that are meant.
-async fn chosen(args: &ForceDelete, cluster: &Reached) -> Result<Vec<Arc<Pod>>> {
+async fn chosen(args: &ForceDelete, namespace: Option<&str>, cluster: &Reached) -> Result<Vec<Arc<Pod>>> {
     let names = args.names();
     if !names.is_empty() {
         let addresses = names.iter().map(|name| Address::new(cluster.namespace(), *name)).collect();
@@ -220,11 +231,11 @@ async fn chosen(args: &ForceDelete, cluster: &Reached) -> Result<Vec<Arc<Pod>>> 
     if let Some(labels) = &args.selector {
         return labelled(labels, cluster).await;
     }
-    let which = Which { node: args.node.as_deref(), ..Which::default() };
+    let which = Which { node: args.node.as_deref(), namespace, ..Which::default() };
     let now = cluster.server_time();
     let found = partitions::read(cluster, &which, true, |pod| pod.is_stuck(now)).await?;
     match &args.node {
-        Some(node) => on_node(node, found, cluster),
+        Some(node) => on_node(node, namespace, found, cluster),
         None => read(&pick(&offered(&found, now), cluster)?, cluster).await,
     }
 }
@@ -245,13 +256,16 @@ async fn labelled(labels: &str, cluster: &Reached) -> Result<Vec<Arc<Pod>>> {
 }
 
 /// Those that are stranded or stuck on a node.
-fn on_node(node: &str, found: Found, cluster: &Reached) -> Result<Vec<Arc<Pod>>> {
+fn on_node(node: &str, namespace: Option<&str>, found: Found, cluster: &Reached) -> Result<Vec<Arc<Pod>>> {
     let stranded = found.partitions.into_iter().flat_map(|partition| partition.pods);
     let pods: Vec<Arc<Pod>> =
         stranded.map(|stranded| stranded.pod).chain(found.others).map(|pod| pod.value).collect();
     if pods.is_empty() {
         return Err(Error::NotFound {
-            message: format!("no pod is stranded or stuck on {node}"),
+            message: match namespace {
+                Some(namespace) => format!("no pod in {namespace} is stranded or stuck on {node}"),
+                None => format!("no pod is stranded or stuck on {node}"),
+            },
             hint: Some(with_flags(
                 &format!("'kubectl lease partitions {node}' shows how it is"),
                 cluster.flags(),

@@ -26,7 +26,8 @@ pub async fn run(args: &Acquire, cluster: &Cluster, printer: &mut Printer) -> Re
     tell_remarks(cluster, printer);
     let mut terms = terms(Terms::of_command(who, typed.reason.clone()), &typed.taking);
     let asks = args.write.dry_run == DryRun::None;
-    terms.overwrites_reason = confirm_reasons(typed.yes, asks, &mut targets, &terms, cluster).await?;
+    terms.overwrites_reason =
+        confirm_reasons(typed.yes, asks, &mut targets, &terms, cluster, printer).await?;
     let claims = claims(targets, &terms, seconds, typed.wait.into(), &writing(&args.write))?;
     if args.write.dry_run == DryRun::Client {
         return imagine(&claims, cluster, printer);

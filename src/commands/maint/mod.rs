@@ -112,6 +112,7 @@ async fn confirm_reasons(
     targets: &mut [NodeTarget],
     terms: &Terms,
     cluster: &Cluster,
+    printer: &mut Printer,
 ) -> Result<OverwritesReason> {
     if yes {
         return Ok(OverwritesReason::Any);
@@ -127,7 +128,8 @@ async fn confirm_reasons(
             && let ClaimObstacle::OtherReason { reason, .. } = &obstacle
         {
             let words = in_the_way(&obstacle, lease, now);
-            if !prompt::confirm(&format!("{} is {words}. Replace the reason?", target.node.name))? {
+            printer.note(&format!("{} is {words}", target.node.name));
+            if !prompt::confirm("Replace the reason?")? {
                 return Err(Error::Refused { message: "nothing was acquired".into(), hint: None });
             }
             confirmed.push(reason.clone());

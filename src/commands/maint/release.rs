@@ -31,7 +31,7 @@ pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Re
                 continue;
             }
             Some(lease) => {
-                allowed(args, name, &lease.value, &who, cluster)?.map(|whose| (lease.clone(), whose))
+                allowed(args, name, &lease.value, &who, cluster, printer)?.map(|whose| (lease.clone(), whose))
             }
             None => None,
         };
@@ -86,7 +86,14 @@ pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Re
 }
 
 /// The holder whose lease may be released, if it is held; or why not.
-fn allowed(args: &Release, name: &str, lease: &Lease, who: &Who, cluster: &Cluster) -> Result<Option<Who>> {
+fn allowed(
+    args: &Release,
+    name: &str,
+    lease: &Lease,
+    who: &Who,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<Option<Who>> {
     let now = cluster.server_time();
     let words = |standing| format!("{name} is {}", holding(standing, Some(lease), now));
     let (words, holder) = match judge_release(lease, who, now) {
@@ -113,7 +120,8 @@ fn allowed(args: &Release, name: &str, lease: &Lease, who: &Who, cluster: &Clust
                 hint: Some("--force --confirm releases it without asking".into()),
             });
         }
-        if !prompt::confirm(&format!("{words}. That holder is not notified. Release it?"))? {
+        printer.note(&format!("{words}. That holder is not notified."));
+        if !prompt::confirm("Release it?")? {
             return Err(Error::Refused { message: "nothing was released".into(), hint: None });
         }
     }

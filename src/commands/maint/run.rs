@@ -31,7 +31,8 @@ pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result
         targets.iter().try_for_each(|target| check_administrators(target, &who, cluster))?;
     }
     let mut terms = terms(Terms::of_process(who, &process_suffix(), typed.reason.clone()), &typed.taking);
-    terms.overwrites_reason = confirm_reasons(typed.yes, true, &mut targets, &terms, cluster).await?;
+    terms.overwrites_reason =
+        confirm_reasons(typed.yes, true, &mut targets, &terms, cluster, printer).await?;
     let seconds = i32::try_from(args.duration.as_secs()).unwrap_or(i32::MAX);
     let claims = claims(targets, &terms, seconds, typed.wait.into(), &Writing::default())?;
     let taken =

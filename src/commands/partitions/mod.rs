@@ -39,13 +39,11 @@ pub async fn run(
     printer: &mut Printer,
 ) -> Result<ExitCode> {
     let listing = &args.listing;
-    if namespace.is_some() {
-        printer.warn("--namespace is ignored: nodes are cluster-scoped, and pods of all namespaces are read");
-    }
     let which = Which {
         node: args.node.as_deref(),
         labels: listing.selector.as_deref(),
         fields: listing.field_selector.as_deref(),
+        namespace,
     };
     let documents = matches!(listing.output, Format::Json | Format::Yaml);
     if listing.watch {

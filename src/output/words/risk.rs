@@ -165,6 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[allow(clippy::too_many_lines)] // a table
     fn reasons_name_what_they_are_about() {
         let (node, controller) = (|| "node-1".to_owned(), || ControllerRef::new("Job", "db"));
         let volume = || PodVolume {
