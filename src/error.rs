@@ -107,14 +107,17 @@ impl Error {
     pub fn exit_code(&self) -> ExitCode {
         use library::Error as Lib;
         match self {
-            Self::Usage { .. } => ExitCode::Usage,
+            // What the server cannot make sense of is what was typed, such as a field selector.
+            Self::Usage { .. } | Self::Library(Lib::Api { code: 400, .. }) => ExitCode::Usage,
             Self::NotFound { .. } => ExitCode::NotFound,
             Self::Held { .. } => ExitCode::Held,
             Self::Refused { .. } => ExitCode::Refused,
             Self::LostRace { .. } => ExitCode::LostRace,
             Self::LeaseLost { .. } => ExitCode::LeaseLost,
             Self::NotEnded { .. } => ExitCode::NotEnded,
-            Self::TimedOut { .. } => ExitCode::TimedOut,
+            Self::TimedOut { .. } | Self::Library(Lib::NoAnswer { .. } | Lib::Api { code: 504, .. }) => {
+                ExitCode::TimedOut
+            }
             Self::Interrupted => ExitCode::Interrupted,
             Self::Library(Lib::Unauthenticated { .. } | Lib::Forbidden { .. } | Lib::Credential { .. }) => {
                 ExitCode::Forbidden
@@ -126,7 +129,6 @@ impl Error {
             | Self::Library(
                 Lib::Configuration { .. }
                 | Lib::Unreachable { .. }
-                | Lib::NoAnswer { .. }
                 | Lib::NotKubernetes { .. }
                 | Lib::NotServed { .. }
                 | Lib::Api { .. }
@@ -222,7 +224,7 @@ fn library_hint(error: &library::Error) -> Option<String> {
     let hint = match error {
         Lib::Credential { origin: CredentialOrigin::Plugin { install_hint: Some(hint) }, .. } => hint,
         Lib::Credential { origin: CredentialOrigin::Plugin { install_hint: None }, .. } => {
-            "try 'kubectl auth whoami': it runs the same plugin"
+            "run it by itself: 'kubectl config view --minify' shows its command and its arguments"
         }
         Lib::NotKubernetes { .. } => "'kubectl config view --minify' shows the address that is used",
         Lib::Unreachable { certificate: Some(BadCertificate::Authority), .. } => {
@@ -238,7 +240,9 @@ fn library_hint(error: &library::Error) -> Option<String> {
              control plane is up; --server tries another apiserver"
         }
         Lib::NoAnswer { .. } => "--request-timeout waits longer; --server tries another apiserver",
-        Lib::Unauthenticated { .. } => "log in again, or check who you are with 'kubectl auth whoami'",
+        Lib::Unauthenticated { .. } => {
+            "log in again: the credentials may have expired; 'kubectl config view --minify' shows where they are from"
+        }
         // An anonymous user needs credentials, not more permissions.
         Lib::Forbidden { message, .. } if message.contains("\"system:anonymous\"") => {
             "no credentials were sent: check the kubeconfig's user, or give --token or \
@@ -246,6 +250,10 @@ fn library_hint(error: &library::Error) -> Option<String> {
         }
         Lib::Forbidden { .. } if error.is_denied_by_policy() => {
             "a policy of this cluster refuses it, whatever else you may do"
+        }
+        Lib::Forbidden { message, .. } if message.contains(" cannot impersonate") => {
+            "leave out --as, --as-group, --as-uid and --as-user-extra; to use them takes permission to impersonate \
+             these users and groups"
         }
         Lib::Forbidden { message, needs } => return Some(grant(needs, user_in(message))),
         Lib::NotServed { api, .. } if api.starts_with("leasecandidates") => NO_COORDINATION,
@@ -301,6 +309,9 @@ mod tests {
         use library::Error as Lib;
         let server = || "https://127.0.0.1:6443".to_owned();
         let message = String::new;
+        let api = |code| {
+            Error::Library(Lib::Api { code, reason: message(), message: message(), retry_after: None })
+        };
         let needs =
             Permission { verbs: "list", resource: "leases.coordination.k8s.io".into(), namespace: None };
         for (error, code) in [
@@ -309,19 +320,13 @@ mod tests {
             (Error::Library(Lib::Credential { message: message(), origin: CredentialOrigin::File }), 7),
             (Error::NotFound { message: message(), hint: None }, 3),
             (Error::Library(Lib::Unreachable { server: server(), cause: message(), certificate: None }), 1),
-            (Error::Library(Lib::NoAnswer { server: server(), after: Duration::from_secs(1) }), 1),
+            (Error::Library(Lib::NoAnswer { server: server(), after: Duration::from_secs(1) }), 124),
             (Error::Library(Lib::Unauthenticated { server: server(), message: message() }), 7),
             (Error::Library(Lib::Forbidden { message: message(), needs }), 7),
             (Error::Library(Lib::NotServed { server: server(), api: message() }), 1),
-            (
-                Error::Library(Lib::Api {
-                    code: 500,
-                    reason: message(),
-                    message: message(),
-                    retry_after: None,
-                }),
-                1,
-            ),
+            (api(500), 1),
+            (api(400), 2),
+            (api(504), 124),
             (Error::Library(Lib::BadAnswer { server: server(), cause: message() }), 1),
             (Error::Output(io::ErrorKind::StorageFull.into()), 1),
             (Error::Output(io::ErrorKind::BrokenPipe.into()), 0),

@@ -18,8 +18,12 @@ fn willing() -> Stub {
 }
 
 fn run_as(user: &Value, args: &[&str]) -> Outcome {
+    run_verb(user, "apiservers", args)
+}
+
+fn run_verb(user: &Value, verb: &str, args: &[&str]) -> Outcome {
     let stub = willing();
-    let outcome = Plugin::new(stub.kubeconfig(user)).run(&[&["apiservers"], args].concat());
+    let outcome = Plugin::new(stub.kubeconfig(user)).run(&[&[verb], args].concat());
     assert!(outcome.code == 0 || stub.requests().is_empty(), "refused before anything is sent");
     outcome
 }
@@ -48,10 +52,10 @@ fn what_cannot_be_a_header_is_refused_and_not_quoted() {
 #[test]
 fn a_namespace_that_cannot_be_is_refused() {
     for namespace in ["../nodes/node-1", "a/b", "shop; reboot", "Shop"] {
-        let outcome = run_as(&json!({}), &["-n", namespace]).expect(2);
+        let outcome = run_verb(&json!({}), "leaders", &["-n", namespace]).expect(2);
         assert_eq!(outcome.stderr, format!("error: '{namespace}' cannot be the name of a namespace\n"));
     }
-    run_as(&json!({}), &["-n", "shop"]).expect(0);
+    run_verb(&json!({}), "leaders", &["-n", "shop"]).expect(0);
 }
 
 #[test]

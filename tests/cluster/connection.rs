@@ -43,6 +43,23 @@ fn a_server_that_refuses_connections_is_named_with_the_reason() {
     outcome.says("hint: ");
 }
 
+/// A user who may not take the name of another, and one whose proxy is gone.
+#[test]
+fn what_the_connection_lacks_is_named() {
+    let reader = Plugin::new(shared().kubeconfig(User::Nobody, 0));
+    let refused = reader.run(&["apiservers", "--as", "jane"]).expect(7).says("cannot impersonate");
+    assert!(refused.stderr.contains("hint: leave out --as"), "{refused:?}");
+    assert!(!refused.stderr.contains("kubectl create"), "{refused:?}");
+
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let proxy = format!("http://me:secret@127.0.0.1:{port}");
+    let admin = Plugin::new(shared().kubeconfig(User::Admin, 0));
+    let address = shared().url(0);
+    let outcome = admin.run(&["apiservers", "--proxy-url", &proxy]).expect(1);
+    let said = format!("error: cannot reach {address} (through the proxy http://127.0.0.1:{port}): ");
+    assert!(outcome.stderr.contains(&said) && !outcome.stderr.contains("secret"), "{outcome:?}");
+}
+
 #[test]
 fn a_server_that_never_answers_is_given_up_after_the_request_timeout() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -50,7 +67,7 @@ fn a_server_that_never_answers_is_given_up_after_the_request_timeout() {
     let admin = Plugin::new(shared().kubeconfig(User::Admin, 0));
     for args in [&["apiservers"][..], &["apiservers", "-w"]] {
         let args = [args, &["--server", &address, "--request-timeout", "1s"]].concat();
-        let outcome = admin.run(&args).expect(1);
+        let outcome = admin.run(&args).expect(124);
         assert!(outcome.took < Duration::from_secs(5), "{outcome:?}");
         outcome.says(&format!("error: {address} did not answer within 1s")).says("hint: --request-timeout");
     }
@@ -159,10 +176,14 @@ fn an_exec_plugin_that_fails_says_so_and_how_to_get_it() {
         .expect(7)
         .says("error: the credential plugin 'no-such-plugin' failed: No such file")
         .says("hint: brew install no-such-plugin");
-    failing(json!({ "apiVersion": version, "command": "false" }))
-        .run(&["apiservers"])
-        .expect(7)
-        .says("exit status: 1");
+    // One that is there is not to be installed.
+    let failed =
+        failing(json!({ "apiVersion": version, "command": "false", "installHint": "brew install it" }))
+            .run(&["apiservers"])
+            .expect(7)
+            .says("exit status: 1")
+            .says("hint: run it by itself");
+    assert!(!failed.stderr.contains("brew"), "{failed:?}");
     failing(json!({ "apiVersion": version, "command": "echo", "args": ["secret-token"] }))
         .run(&["apiservers"])
         .expect(7)

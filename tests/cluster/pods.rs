@@ -541,8 +541,8 @@ fn a_namespace_that_is_typed_limits_what_goes() {
     assert_eq!(outcome.stdout.matches(" force-deleted, risk low").count(), 1, "{outcome:?}");
     assert_eq!(uid(&namespace, "web"), "");
     assert_eq!(uid(&other, "web"), before);
-    let none = format!("no pod in {namespace} is stranded or stuck on {node}");
-    plugin().run(&limited).expect(3).says(&none);
+    let said = format!("no pod in {namespace} is stranded or stuck on {node}");
+    plugin().run(&limited).expect(3).says(&said);
 }
 
 #[test]

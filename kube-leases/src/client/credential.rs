@@ -383,7 +383,7 @@ fn run_blocking(exec: &ExecConfig, manner: &Manner) -> Result<ExecCredentialStat
             output_within(&mut command, *limit)
         }
     };
-    let (status, stdout) = output.map_err(|error| failure(exec, &error.to_string()))?;
+    let (status, stdout) = output.map_err(|error| not_run(exec, &error))?;
     if !status.success() {
         return Err(failure(exec, &format!("it ended with {status}")));
     }
@@ -430,11 +430,19 @@ fn output_within(command: &mut Command, limit: Duration) -> io::Result<(ExitStat
 }
 
 fn failure(exec: &ExecConfig, why: &str) -> Error {
+    failed(exec, why, None)
+}
+
+/// How to install it is of use only where it is not installed.
+fn not_run(exec: &ExecConfig, error: &io::Error) -> Error {
+    let hint = exec.install_hint.clone().filter(|_| error.kind() == io::ErrorKind::NotFound);
+    failed(exec, &error.to_string(), hint)
+}
+
+fn failed(exec: &ExecConfig, why: &str, install_hint: Option<String>) -> Error {
     let program = exec.command.as_deref().unwrap_or("<none>");
-    Error::Credential {
-        message: format!("the credential plugin '{program}' failed: {why}"),
-        origin: CredentialOrigin::Plugin { install_hint: exec.install_hint.clone() },
-    }
+    let message = format!("the credential plugin '{program}' failed: {why}");
+    Error::Credential { message, origin: CredentialOrigin::Plugin { install_hint } }
 }
 
 #[cfg(test)]

@@ -147,7 +147,11 @@ impl Cluster {
         request_timeout: Option<Duration>,
         unseen: Option<Duration>,
     ) -> Result<Self> {
-        let server = without_userinfo(config.cluster_url.to_string().trim_end_matches('/'));
+        let mut server = without_userinfo(config.cluster_url.to_string().trim_end_matches('/'));
+        if let Some(proxy) = &config.proxy_url {
+            let proxy = without_userinfo(proxy.to_string().trim_end_matches('/'));
+            server = format!("{server} (through the proxy {proxy})");
+        }
         // kube would repeat any request, writes too, fifteen times with pauses of minutes.
         config.default_retry = false;
         config.connect_timeout = request_timeout;
