@@ -163,7 +163,10 @@ pub fn parse(typed: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> 
 }
 
 fn understand(words: &[OsString]) -> Result<Cli, clap::Error> {
-    Cli::try_parse_from(words).or_else(|_| {
+    Cli::try_parse_from(words).or_else(|error| {
+        if error.kind() == ErrorKind::DisplayVersion {
+            return Err(error);
+        }
         // The texts are made only where one of them is shown.
         let mut command = command();
         let mut matches = command.try_get_matches_from_mut(words)?;

@@ -23,10 +23,14 @@ pub fn is_hostile(c: char) -> bool {
         )
 }
 
+/// Whether a byte is a character by itself, and a harmless one.
+pub fn is_plain(byte: u8) -> bool {
+    (b' '..=b'~').contains(&byte)
+}
+
 /// `text` on one line, with every hostile character shown as `\u{…}`.
 pub fn line(text: &str) -> Cow<'_, str> {
-    let plain = |byte: u8| (b' '..=b'~').contains(&byte);
-    if text.bytes().all(plain) || !text.contains(is_hostile) {
+    if text.bytes().all(is_plain) || !text.contains(is_hostile) {
         return Cow::Borrowed(text);
     }
     Cow::Owned(text.chars().fold(String::with_capacity(text.len() + 8), |mut clean, c| {

@@ -36,7 +36,7 @@ pub fn yaml(value: &Value) -> String {
     // Folded and literal blocks cannot hold escapes.
     let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
     match serde_saphyr::to_string_with_options(value, options) {
-        Ok(text) if !text.contains(|c| c != '\n' && sanitise::is_hostile(c)) => text,
+        Ok(text) if first_odd(&text).is_none_or(|at| !text[at..].contains(is_hostile)) => text,
         // The YAML writer escapes control characters but not, say, a bidirectional override. JSON
         // with every hostile character escaped is YAML too.
         _ => escaped_json(value, |c, text| {
@@ -45,17 +45,33 @@ pub fn yaml(value: &Value) -> String {
     }
 }
 
+/// Where there is something other than plain text in lines; before it all is.
+fn first_odd(text: &str) -> Option<usize> {
+    text.bytes().position(|byte| byte != b'\n' && !sanitise::is_plain(byte))
+}
+
+/// In a text of several lines.
+fn is_hostile(c: char) -> bool {
+    c != '\n' && sanitise::is_hostile(c)
+}
+
 fn escaped_json(value: &Value, escape: impl Fn(char, &mut String)) -> String {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     let mut clean = String::with_capacity(text.len() + 1);
-    for c in text.chars() {
-        // The only line breaks left are those between the lines: JSON escapes the ones in strings.
-        if c != '\n' && sanitise::is_hostile(c) {
-            escape(c, &mut clean);
-        } else {
-            clean.push(c);
+    let mut rest = text.as_str();
+    // Nearly all is plain, and copied in pieces. The only line breaks left are those between the lines: JSON
+    // escapes the ones in strings.
+    while let Some(at) = first_odd(rest) {
+        let (plain, other) = rest.split_at(at);
+        clean.push_str(plain);
+        let mut others = other.chars();
+        match others.next() {
+            Some(c) if is_hostile(c) => escape(c, &mut clean),
+            c => clean.extend(c),
         }
+        rest = others.as_str();
     }
+    clean.push_str(rest);
     clean.push('\n');
     clean
 }
