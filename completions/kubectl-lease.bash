@@ -2837,7 +2837,7 @@ _kubectl__lease() {
             return 0
             ;;
         kubectl__lease__subcmd__force__subcmd__delete)
-            opts="-l -r -n -s -h --selector --node --safe --confirm --i-have-fenced --anyway --reason --wait --dry-run --field-manager --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help"
+            opts="-l -r -o -n -s -h --selector --node --safe --confirm --i-have-fenced --anyway --reason --wait --output --dry-run --field-manager --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2865,6 +2865,14 @@ _kubectl__lease() {
                     ;;
                 --wait)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "json yaml name" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "json yaml name" -- "${cur}"))
                     return 0
                     ;;
                 --dry-run)
@@ -3655,7 +3663,7 @@ _kubectl__lease() {
             return 0
             ;;
         kubectl__lease__subcmd__maint__subcmd__list)
-            opts="-o -w -l -n -s -h --abandoned --output --watch --no-headers --selector --field-selector --holder --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help"
+            opts="-o -w -l -n -s -h --abandoned --held --mine --exit-code --output --watch --no-headers --selector --field-selector --holder --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

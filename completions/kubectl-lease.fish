@@ -548,7 +548,10 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and _
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l client-key -d 'Path to a client key file for TLS' -r -F
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l tls-server-name -d 'Server name to use for server certificate validation. If it is not provided, the hostname used to contact the server is used' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l proxy-url -d 'URL of the proxy to use for requests to the server' -r
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l abandoned -d 'Only list leases that look abandoned: expired without a release, held for over an hour without a renewal, or held by an administrator for over a day'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l abandoned -d 'Only list leases that look abandoned: expired without a release, held for over an hour without a renewal, held by an administrator for over a day, without the times to judge them by, or of a node that was deleted'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l held -d 'Only list nodes that are held'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l mine -d 'Only list nodes that you hold'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l exit-code -d 'Exit with code 4 if leases are listed that look abandoned'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -s w -l watch -d 'After listing the requested objects, watch for changes'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l no-headers -d 'When using the table or wide output format, don\'t print headers'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l insecure-skip-tls-verify -d 'If true, the server\'s certificate will not be checked for validity. This will make your HTTPS connections insecure'
@@ -647,6 +650,9 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l node -d 'Select all pods that are stranded or stuck on this node, in all namespaces, or with -n in that one' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -s r -l reason -d 'Reason to record in the Event' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l wait -d 'Wait until the pod is gone and its replacement is ready. Use --wait=DURATION to give up after that time' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -s o -l output -d 'Output format. One of: (json, yaml, name)' -r -f -a "json\t''
+yaml\t''
+name\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand force-delete" -l dry-run -d 'Must be "none", "client", or "server". If client, only print what would be done, without sending it; this is the default if no value is given. If server, submit server-side requests without persisting anything' -r -f -a "none\t''
 client\t''
 server\t''"

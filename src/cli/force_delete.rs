@@ -8,7 +8,7 @@ use super::{
     flags::BooleanFlag as _,
     values::{labels, object_name, reason},
     wait::{Wait, WaitFlag as _},
-    write::Write,
+    write::{Output, Write},
 };
 use crate::error::{Error, Result};
 
@@ -25,6 +25,9 @@ Examples:
 
   # Force-delete all pods that are stranded on a node
   kubectl lease force-delete --node node-7
+
+  # For a script, print the risk of each pod of a node, the reasons and what it takes, without deleting any
+  kubectl lease force-delete --node node-7 --dry-run -o json
 
   # In a script, after the machine was fenced
   kubectl lease force-delete pod db-0 -n shop --confirm --i-have-fenced";
@@ -75,6 +78,9 @@ pub struct ForceDelete {
     /// time.
     #[arg(long, wait())]
     pub wait: Wait,
+
+    #[command(flatten)]
+    pub output: Output,
 
     #[command(flatten)]
     pub write: Write,

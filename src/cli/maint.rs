@@ -209,26 +209,51 @@ Examples:
   # List all nodes and the holders of their leases
   kubectl lease maint list
 
-  # List leases that look abandoned
-  kubectl lease maint list --abandoned
+  # List the nodes that you hold
+  kubectl lease maint list --mine
+
+  # In a script, check that no lease looks abandoned
+  kubectl lease maint list --abandoned --exit-code >/dev/null || echo 'a lease looks abandoned'
 
   # Watch a rolling upgrade
   kubectl lease maint list -w";
 
 /// List nodes and their maintenance leases
+///
+/// Nodes that are held are listed first.
 #[derive(Debug, Args)]
 #[command(after_help = LIST_EXAMPLES, alias = "ls")]
 pub struct MaintList {
-    /// Only list leases that look abandoned: expired without a release, held for over an hour without a
-    /// renewal, or held by an administrator for over a day.
-    #[arg(long, boolean())]
-    pub abandoned: bool,
+    #[command(flatten)]
+    pub only: Only,
+
+    /// Exit with code 4 if leases are listed that look abandoned.
+    #[arg(long, conflicts_with = "watch", boolean())]
+    pub exit_code: bool,
 
     #[command(flatten)]
     pub listing: Listing,
 
     #[command(flatten)]
     pub identity: Identity,
+}
+
+/// Which of the nodes are listed.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Only {
+    /// Only list leases that look abandoned: expired without a release, held for over an hour without a
+    /// renewal, held by an administrator for over a day, without the times to judge them by, or of a node that
+    /// was deleted.
+    #[arg(long, boolean())]
+    pub abandoned: bool,
+
+    /// Only list nodes that are held.
+    #[arg(long, boolean())]
+    pub held: bool,
+
+    /// Only list nodes that you hold.
+    #[arg(long, boolean())]
+    pub mine: bool,
 }
 
 const RUN_EXAMPLES: &str = "\

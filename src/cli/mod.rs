@@ -45,13 +45,13 @@ pub use self::{
     identity::Identity,
     leaders::Leaders,
     listing::{Listing, Scope},
-    maint::{Acquire, Maint, MaintList, Release, Renew, Run, Status},
+    maint::{Acquire, Maint, MaintList, Only, Release, Renew, Run, Status},
     nodes::Nodes,
     partitions::Partitions,
     taking::Taking,
     tips::{flag, similar_verb},
     wait::Wait,
-    write::{DryRun, Write},
+    write::{DryRun, Output, Write},
 };
 
 /// The commands by the questions that they answer, on one screen.

@@ -1,6 +1,11 @@
 //! What commands that write have in common.
 
-use clap::Args;
+use clap::{
+    Args,
+    builder::{PossibleValuesParser, TypedValueParser as _},
+};
+
+use crate::output::Format;
 
 /// How to write.
 #[derive(Debug, Args)]
@@ -15,6 +20,24 @@ pub struct Write {
     /// Name of the manager used to track field ownership.
     #[arg(long, default_value = "kubectl-lease", value_name = "NAME")]
     pub field_manager: String,
+}
+
+/// In which format what was done is printed.
+#[derive(Debug, Args)]
+pub struct Output {
+    /// Output format. One of: (json, yaml, name).
+    #[arg(short, long, value_name = "FORMAT", hide_possible_values = true,
+        value_parser = PossibleValuesParser::new(["json", "yaml", "name"]).map(format_of))]
+    pub output: Option<Format>,
+}
+
+#[allow(clippy::needless_pass_by_value)]
+fn format_of(name: String) -> Format {
+    match name.as_str() {
+        "yaml" => Format::Yaml,
+        "name" => Format::Name,
+        _ => Format::Json,
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

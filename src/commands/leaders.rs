@@ -24,7 +24,7 @@ use crate::{
 use kube_leases::{
     client::{Cluster, LEASES, NODES, Object, PODS, Query, Readable, Resource, candidates::leases_query},
     rules::{
-        duration::age,
+        duration::{age, ago},
         leader::{self, Belongs, History, LeaseEvent, LeaseLook, LeaseState, Places},
         lease::{Lease, Metadata},
         time::ServerTime,
@@ -333,7 +333,7 @@ impl Item for LeaderRow {
                 let renewed = row
                     .lease()
                     .renewed()
-                    .map_or_else(String::new, |time| format!(", renewed {} ago", age(now.since(time))));
+                    .map_or_else(String::new, |time| format!(", renewed {}", ago(now.since(time))));
                 let by = row.holder().unwrap_or("none");
                 change(state(now_is), format!("{by}, was {}{renewed}", state(before)), row.tone())
             }

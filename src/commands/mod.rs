@@ -31,7 +31,7 @@ use crate::{
     },
 };
 use kube_leases::{
-    Error as LibraryError, Permission,
+    Error as LibraryError, Permission, Remark,
     client::{
         Cluster, Resource,
         single::{Address, Writing},
@@ -130,9 +130,11 @@ fn tell_remarks(cluster: &Cluster, printer: &mut Printer) {
     }
 }
 
-/// What the server's answers said beside the matter, as far as it was not yet told.
+/// What the server's answers said beside the matter, as far as it was not yet told. Which version of an API is
+/// used was not the user's choice: only 'doctor' tells that it is deprecated.
 fn remarks(cluster: &Cluster) -> Vec<String> {
-    let mut remarks: Vec<_> = cluster.take_remarks().iter().map(remark).collect();
+    let told = |remark: &&Remark| !matches!(remark, Remark::Deprecated { .. });
+    let mut remarks: Vec<_> = cluster.take_remarks().iter().filter(told).map(remark).collect();
     remarks.extend(cluster.take_skew().map(|offset| {
         let direction = if offset.is_positive() { "behind" } else { "ahead of" };
         format!(

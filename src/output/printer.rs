@@ -28,7 +28,15 @@ pub struct Printer {
     terminal: bool,
     colour_out: bool,
     colour_err: bool,
+    done_on: DoneOn,
     warned: BTreeSet<String>,
+}
+
+/// Where it is said what was done.
+#[derive(PartialEq, Eq)]
+enum DoneOn {
+    Stdout,
+    Stderr,
 }
 
 /// What a printer has written, see [`Printer::recording`].
@@ -76,6 +84,7 @@ impl Printer {
             // gets none, so there is nothing to look for in what it gets.
             out: if terminal { Box::new(AutoStream::always(out)) } else { Box::new(out) },
             err: Box::new(AutoStream::always(err)),
+            done_on: DoneOn::Stdout,
             warned: BTreeSet::new(),
         }
     }
@@ -89,6 +98,7 @@ impl Printer {
             terminal: false,
             colour_out: false,
             colour_err: false,
+            done_on: DoneOn::Stdout,
             warned: BTreeSet::new(),
         };
         (printer, [out, err])
@@ -167,8 +177,17 @@ impl Printer {
         self.write(text)
     }
 
+    /// Keeps stdout for documents, which will have what was done.
+    pub fn keep_for_documents(&mut self) {
+        self.done_on = DoneOn::Stderr;
+    }
+
     /// What was done, a line each.
     pub fn done(&mut self, line: &str) -> Result<()> {
+        if self.done_on == DoneOn::Stderr {
+            self.note(line);
+            return Ok(());
+        }
         let line = sanitise::line(line).into_owned() + "\n";
         self.write(&line)
     }

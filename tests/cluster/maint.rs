@@ -467,12 +467,37 @@ fn the_list_shows_every_node_and_what_was_forgotten() {
         "{}",
         row(&admin)
     );
-    let outcome = plugin().run(&["maint", "list", "--abandoned", "-o", "json"]).expect(0);
-    let list: Value = serde_json::from_str(&outcome.stdout).unwrap();
-    let names: Vec<_> =
-        list["items"].as_array().unwrap().iter().map(|item| item["node"].as_str().unwrap()).collect();
-    assert!(names.contains(&forgotten.as_str()) && names.contains(&admin.as_str()), "{names:?}");
-    assert!(!names.contains(&free.as_str()) && !names.contains(&held.as_str()), "{names:?}");
+    let place = |name: &str| outcome.stdout.lines().position(|line| line.starts_with(name)).unwrap();
+    assert!(
+        place(&held) < place(&free) && place(&admin) < place(&forgotten),
+        "the held ones first: {outcome:?}"
+    );
+
+    let [malformed, ahead, deleted] = [(); 3].map(|()| node(shared()));
+    let times = json!({ "holderIdentity": "john", "leaseDurationSeconds": 60 });
+    write(shared(), NAMESPACE, &malformed, &times);
+    let mut times = times;
+    times["renewTime"] = "9999-01-01T00:00:00.000000Z".into();
+    write(shared(), NAMESPACE, &ahead, &times);
+    plugin().run(&["maint", "acquire", &deleted, "--holder", "jane"]).expect(0);
+    shared().kubectl(&["delete", "node", &deleted, "--cascade=orphan"]);
+    let listed = |args: &[&str], code| {
+        let outcome = plugin().run(&[&["maint", "list", "-o", "json"], args].concat()).expect(code);
+        let list: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        let names =
+            list["items"].as_array().unwrap().iter().map(|item| item["node"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    let has = |names: &[String], these: &[&String], others: &[&String]| {
+        assert!(these.iter().all(|name| names.contains(name)), "{names:?} lacks one of {these:?}");
+        assert!(!others.iter().any(|name| names.contains(name)), "{names:?} has one of {others:?}");
+    };
+    let left = [&forgotten, &admin, &malformed, &ahead, &deleted];
+    has(&listed(&["--abandoned", "--exit-code"], 4), &left, &[&free, &held]);
+    has(&listed(&["--abandoned"], 0), &left, &[&free, &held]);
+    has(&listed(&["--held"], 0), &[&held, &admin, &ahead, &deleted], &[&free, &forgotten]);
+    has(&listed(&["--mine", "--holder", "jane"], 0), &[&held, &deleted], &[&free, &admin, &ahead]);
+    has(&listed(&["--mine", "--exit-code", "--holder", "nobody-else"], 0), &[], &left);
 }
 
 #[test]

@@ -513,6 +513,53 @@ fn without_a_terminal_a_yes_is_a_flag() {
     assert_eq!(terminal.wait(), 6, "{}", terminal.screen());
 }
 
+/// What a script asks before it decides, and what it is told of what was done: also where nothing was.
+#[test]
+fn the_verdict_on_a_pod_is_a_document() {
+    let (namespace, silent, alive) = (namespace(), silent_node(), living_node());
+    shared().apply(&pod(&namespace, "lost", &silent));
+    let stateful = owned_pod("StatefulSet", &namespace, &alive);
+    let document = |args: &[&str], code| {
+        let outcome = plugin().run(&[&["force-delete", "-n", &namespace], args].concat()).expect(code);
+        let document: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|_| panic!("{outcome:?}"));
+        (document, outcome)
+    };
+    let before = uid(&namespace, "lost");
+    let (verdict, _) = document(&["lost", "--dry-run", "-o", "json"], 0);
+    assert_eq!(
+        [&verdict["kind"], &verdict["name"], &verdict["uid"], &verdict["node"], &verdict["risk"]],
+        [&json!("PodDeletion"), &json!("lost"), &json!(before), &json!(silent), &json!("low")]
+    );
+    assert_eq!([&verdict["takes"], &verdict["refused"]], [&json!(["confirm"]), &Value::Null]);
+    assert_eq!([&verdict["choice"], &verdict["result"]], ["force", "dry-run"]);
+    assert_eq!(verdict["reasons"][0]["code"], "node-silent", "{verdict}");
+    assert_eq!(uid(&namespace, "lost"), before);
+
+    // Critical, and no flag is enough: the verdict says so, and so does the attempt.
+    let (verdict, _) = document(&[&stateful, "--dry-run=client", "-o", "json"], 0);
+    assert_eq!([&verdict["risk"], &verdict["refused"]], ["critical", "node-alive"], "{verdict}");
+    assert_eq!(verdict["takes"], json!(["confirm", "i-have-fenced"]));
+    let both = [&stateful, "lost", "--confirm", "--i-have-fenced", "-o", "json"];
+    let (attempt, _) = document(&both, 6);
+    assert_eq!(attempt["kind"], "PodDeletionList");
+    let of = |name: &str| attempt["items"].as_array().unwrap().iter().find(|it| it["name"] == name).unwrap();
+    assert_eq!(
+        [&of(&stateful)["result"], &of(&stateful)["error"]["exitCode"]],
+        [&json!("refused"), &json!(6)]
+    );
+    assert_eq!(of("lost")["choice"], Value::Null, "{attempt}");
+
+    // What was done, and what came of it; what is for people is on stderr.
+    let (done, outcome) = document(&["lost", "--confirm", "-o", "json"], 0);
+    assert_eq!([&done["result"], &done["outcome"]["gone"]], [&json!("done"), &json!(true)], "{done}");
+    assert!(outcome.stderr.contains("lost force-deleted, risk low"), "{outcome:?}");
+    assert_eq!(uid(&namespace, "lost"), "");
+    let named =
+        plugin().run(&["force-delete", &stateful, "-n", &namespace, "--dry-run", "-o", "name"]).expect(0);
+    assert_eq!(named.stdout, format!("pod/{stateful}\n"));
+    plugin().run(&["force-delete", &stateful, "-n", &namespace, "-o", "table"]).expect(2);
+}
+
 /// Of `--node`, of what is offered, and of what is listed.
 #[test]
 fn a_namespace_that_is_typed_limits_what_goes() {

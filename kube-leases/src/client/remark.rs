@@ -17,4 +17,10 @@ pub enum Remark {
         /// The server's words.
         message: String,
     },
+    /// The server warns that a version of an API is deprecated that this library has chosen, as the best of those
+    /// that are served: nobody who uses it can do anything about that.
+    Deprecated {
+        /// The server's words.
+        message: String,
+    },
 }

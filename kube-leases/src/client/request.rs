@@ -67,6 +67,15 @@ impl Retry<'_> {
     }
 }
 
+/// What a warning is about. Only the versions of one API are chosen here.
+fn warned(message: String) -> Remark {
+    if message.starts_with("coordination.k8s.io/") && message.contains(" LeaseCandidate is deprecated ") {
+        Remark::Deprecated { message }
+    } else {
+        Remark::Warning { message }
+    }
+}
+
 impl Cluster {
     /// Sends a request and reads the whole answer, within the time-out.
     pub(super) async fn call(&self, request: &Request<Vec<u8>>, needs: &Permission) -> Result<Bytes> {
@@ -167,7 +176,7 @@ impl Cluster {
             // 299 - "text": only the text is for people.
             let text =
                 warning.split_once('"').and_then(|(_, text)| text.strip_suffix('"')).unwrap_or(&warning);
-            self.remark(Remark::Warning { message: text.replace("\\\"", "\"") });
+            self.remark(warned(text.replace("\\\"", "\"")));
         }
     }
 

@@ -14,6 +14,11 @@ pub fn age(age: SignedDuration) -> String {
     human(seconds.unsigned_abs())
 }
 
+/// When it was: `5s ago`; an instant of the future is `in 5s`.
+pub fn ago(since: SignedDuration) -> String {
+    if since.as_secs() < 0 { age(since) } else { format!("{} ago", age(since)) }
+}
+
 fn human(seconds: u64) -> String {
     const MINUTE: u64 = 60;
     const HOUR: u64 = 60 * MINUTE;

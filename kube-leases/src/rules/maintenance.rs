@@ -151,23 +151,23 @@ pub fn adopted(lease: &Lease) -> Option<Lease> {
 }
 
 /// Whether a lease looks abandoned: expired without a release, held for over an hour without a
-/// renewal, or held by an administrator for over a day.
+/// renewal, held by an administrator for over a day, or with times that nobody keeps it by: none, or over an hour
+/// ahead.
 pub fn is_abandoned(lease: &Lease, who: &Who, now: ServerTime) -> bool {
     let spec = &lease.spec;
     let since = |time: Option<Timestamp>| time.map(|time| now.since(time));
     let renewed = since(lease.renewed());
+    let long_ago = renewed.is_some_and(|age| age > LONGEST_UNRENEWED || age < -LONGEST_UNRENEWED);
     match MaintenanceStanding::of(Some(spec), who, now) {
-        MaintenanceStanding::Free | MaintenanceStanding::Malformed { .. } => false,
-        MaintenanceStanding::Expired { .. } => true,
+        MaintenanceStanding::Free => false,
+        MaintenanceStanding::Expired { .. } | MaintenanceStanding::Malformed { .. } => true,
         MaintenanceStanding::Admin { .. } | MaintenanceStanding::Ours { admin: true, .. } => {
             let acquired = spec.acquire_time.as_ref().map(|time| time.0);
             let held = since(acquired.or(lease.renewed()).or(lease.metadata.creation_timestamp));
             held.is_some_and(|held| held > ABANDONED_ADMIN)
         }
-        MaintenanceStanding::Ours { until, .. } => {
-            until.is_some_and(|until| now.0 > until) || renewed.is_some_and(|age| age > LONGEST_UNRENEWED)
-        }
-        MaintenanceStanding::Held { .. } => renewed.is_some_and(|age| age > LONGEST_UNRENEWED),
+        MaintenanceStanding::Ours { until, .. } => until.is_some_and(|until| now.0 > until) || long_ago,
+        MaintenanceStanding::Held { .. } => long_ago,
     }
 }
 
@@ -529,7 +529,10 @@ pub(super) mod tests {
             (Some("kubeadm:x"), Some(24.0 * HOUR), Some(60), false),
             (Some("kubeadm:x"), Some(24.0 * HOUR + 1.0), Some(60), true),
             (Some("kubeadm:x"), None, None, false),
-            (Some("x"), None, Some(60), false),
+            (Some("x"), None, Some(60), true),
+            (Some("x"), Some(-HOUR), Some(60), false),
+            (Some("x"), Some(-HOUR - 1.0), Some(60), true),
+            (Some("me@host"), Some(-HOUR - 1.0), Some(60), true),
             (Some("me@host"), Some(64.0), Some(60), true),
             (Some("me@host"), Some(63.0), Some(60), false),
             (Some("me@host"), Some(10.0), Some(60), false),

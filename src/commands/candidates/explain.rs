@@ -6,7 +6,7 @@ use kube_leases::{
     rules::{
         candidate::Candidate,
         controller::Controller,
-        duration::age,
+        duration::{self, age},
         election::{Absence, Contender, CoordinatedElection, DecisiveRule, Leader, Outlook},
         forecast::Forecast,
         preference::{Preference, preference},
@@ -152,8 +152,8 @@ fn explanation(
     lines.push(match controller {
         Controller::Alive { holder, ago } => {
             format!(
-                "The election controller runs in the kube-apiserver on {holder} (renewed {} ago).",
-                age(*ago)
+                "The election controller runs in the kube-apiserver on {holder} (renewed {}).",
+                duration::ago(*ago)
             )
         }
         Controller::Unseen => {
@@ -211,8 +211,8 @@ fn sentence(words: &str) -> String {
 
 fn leader(election: &CoordinatedElection<'_>, outlook: &Outlook<'_>, now: ServerTime) -> String {
     let renewed = election.lease.and_then(kube_leases::rules::lease::Lease::renewed);
-    let renewed =
-        renewed.map_or_else(String::new, |renewed| format!("renewed {} ago, ", age(now.since(renewed))));
+    let renewed = renewed
+        .map_or_else(String::new, |renewed| format!("renewed {}, ", duration::ago(now.since(renewed))));
     match &outlook.leader {
         Leader::NoLease => "There is no leader: there is no lease yet.".into(),
         Leader::Null => "There is no leader: the lease's holder is null.".into(),
@@ -221,7 +221,10 @@ fn leader(election: &CoordinatedElection<'_>, outlook: &Outlook<'_>, now: Server
             format!("{holder} leads: {renewed}valid for {} more.", age(until.duration_since(now.0)))
         }
         Leader::Held { holder, until: Some(until), .. } => {
-            format!("There is no leader: {holder} led, and its lease expired {} ago.", age(now.since(*until)))
+            format!(
+                "There is no leader: {holder} led, and its lease expired {}.",
+                duration::ago(now.since(*until))
+            )
         }
         Leader::Held { holder, until: None, .. } => {
             format!(
@@ -233,7 +236,8 @@ fn leader(election: &CoordinatedElection<'_>, outlook: &Outlook<'_>, now: Server
 
 fn described(candidate: &Candidate, now: ServerTime) -> String {
     let created = candidate.metadata.creation_timestamp;
-    let created = created.map_or_else(String::new, |time| format!(", created {} ago", age(now.since(time))));
+    let created =
+        created.map_or_else(String::new, |time| format!(", created {}", duration::ago(now.since(time))));
     let priority = Priority::of(candidate).map_or_else(String::new, |priority| {
         let how = if priority.how == How::Pinned { " (pinned)" } else { "" };
         let until = priority.expires.map_or_else(String::new, |expires| format!(" until {expires:.0}"));

@@ -19,7 +19,7 @@ use crate::{
     connection::Reached,
     error::{Error, Result},
     exit::ExitCode,
-    output::{Cell, Change, Format, Item, Printer, Tone, progress::WaitLine},
+    output::{Cell, Change, Format, Item, Printer, Tone, progress::WaitLine, words::remarks::remark},
 };
 use kube_leases::{
     Error as LibraryError,
@@ -106,6 +106,9 @@ pub async fn run(
         async { if args.clocks { Some(measure_clocks(cluster).await) } else { None } },
     );
     drop(line);
+    for said in cluster.take_remarks() {
+        printer.warn(&remark(&said));
+    }
     let now = cluster.server_time();
     let (candidates, priority) = candidates;
     let leases = seen(leases);

@@ -4,6 +4,7 @@
 
 mod confirmation;
 mod outcome;
+mod report;
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -12,6 +13,7 @@ use futures::future::try_join_all;
 use self::{
     confirmation::{Asked, choose},
     outcome::{forced, not_deleted, softly, words_of},
+    report::Report,
 };
 use super::{check_permission, dry_run_note, holder::who, interrupted, writing};
 use crate::{
@@ -83,12 +85,34 @@ async fn look_and_delete(
     for one in &judged {
         show(one, cluster, printer);
     }
+    let mut report = Report::new(&judged);
+    let Some(format) = args.output.output else {
+        return decide_and_delete(args, &judged, &who, &mut around, &mut report, cluster, printer).await;
+    };
+    printer.keep_for_documents();
+    let outcome = decide_and_delete(args, &judged, &who, &mut around, &mut report, cluster, printer).await;
+    // Whatever came of it.
+    report.print(format, cluster, printer)?;
+    outcome
+}
+
+/// All are judged and asked about before any is touched.
+async fn decide_and_delete(
+    args: &ForceDelete,
+    judged: &[Judged],
+    who: &str,
+    around: &mut Surroundings,
+    report: &mut Report<'_>,
+    cluster: &Reached,
+    printer: &mut Printer,
+) -> Result<ExitCode> {
     let mut failures = Failures(None);
-    // All are judged and asked about before any is touched.
     let mut choices = Vec::new();
     let mut asked = Asked(false);
-    for one in &judged {
-        match choose(args, one, &mut asked, cluster, printer) {
+    for one in judged {
+        let choice =
+            choose(args, one, &mut asked, cluster, printer).inspect_err(|error| report.failed(one, error));
+        match choice {
             // What has no way without force is left, and the others go as far as they may.
             Err(error) if args.safe && one.within_budget().is_none() => failures.add(error, printer),
             choice => choices.push((one, choice?)),
@@ -96,7 +120,7 @@ async fn look_and_delete(
     }
     if asked.0 {
         let shown: Vec<&Judged> = choices.iter().map(|(one, _)| *one).collect();
-        around = delete::still_as_shown(cluster, &shown).await.map_err(|why| match why {
+        *around = delete::still_as_shown(cluster, &shown).await.map_err(|why| match why {
             NotAsShown::Changed(pod, change) => Error::LostRace { message: changed(&change, &pod) },
             NotAsShown::Failed(error) => error.into(),
         })?;
@@ -104,20 +128,25 @@ async fn look_and_delete(
     let mut acted = Vec::new();
     for (one, choice) in choices {
         let began = cluster.server_time();
-        match act(args, one, choice, &who, &mut around, cluster, printer).await {
+        match act(args, one, choice, who, around, cluster, printer).await {
             Ok(()) => {
                 around.spend(&one.pod);
-                acted.push((one, choice, began));
+                report.done(one, choice, args.write.dry_run != DryRun::None);
+                acted.push(Acted { one, choice, began });
             }
-            Err(error) => failures.add(error, printer),
+            Err(error) => {
+                report.failed(one, &error);
+                failures.add(error, printer);
+            }
         }
     }
     if args.write.dry_run == DryRun::None {
         // Only now, so that none of them goes on the strength of a look that is minutes old.
         let mut aftermath = Aftermath::new(args.wait.into());
-        for (one, choice, began) in acted {
-            let outcome = follow(args, one, choice, began, &mut aftermath, cluster, printer).await;
+        for acted in acted {
+            let outcome = follow(args, &acted, &mut aftermath, report, cluster, printer).await;
             if let Err(error) = outcome {
+                report.failed(acted.one, &error);
                 failures.add(error, printer);
             }
         }
@@ -178,16 +207,23 @@ async fn act(
     Ok(())
 }
 
+/// What was done to one of them, and when that began.
+struct Acted<'a> {
+    one: &'a Judged,
+    choice: Choice,
+    began: ServerTime,
+}
+
 /// Says what became of one of them: gone or not, and what came in its place.
 async fn follow(
     args: &ForceDelete,
-    one: &Judged,
-    choice: Choice,
-    began: ServerTime,
+    acted: &Acted<'_>,
     aftermath: &mut Aftermath,
+    report: &mut Report<'_>,
     cluster: &Reached,
     printer: &mut Printer,
 ) -> Result<()> {
+    let Acted { one, choice, began } = *acted;
     if matches!(choice, Choice::Safely(_))
         && one.assessment.futile == Some(Futile::Finalizers)
         && !args.wait.is_set()
@@ -198,6 +234,7 @@ async fn follow(
     }
     let mut waiting = Waiting { printer, line: None };
     let fate = aftermath.of(cluster, one, choice, began, &mut waiting).await?;
+    report.outcome(one, &fate);
     match choice {
         Choice::Force => forced(&one.pod, &fate, args.wait.is_set(), printer),
         Choice::Safely(_) => softly(&one.pod, &fate, args.wait.is_set(), cluster, printer).await,

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::{row::MaintenanceRow, who};
 use crate::{
-    cli::MaintList,
+    cli::{MaintList, Only},
     commands::watching::{self, View},
     error::Result,
     exit::ExitCode,
@@ -14,7 +14,7 @@ use kube_leases::{
         NodeTarget,
         target::{deleted_node, leases, medik8s_leases, nodes},
     },
-    rules::{holder::Who, lease::Lease, maintenance, time::ServerTime},
+    rules::{holder::Who, lease::Lease, maintenance, node_lease::NodeLeaseState, time::ServerTime},
 };
 
 pub async fn run(args: &MaintList, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
@@ -26,7 +26,7 @@ pub async fn run(args: &MaintList, cluster: &Cluster, printer: &mut Printer) -> 
     ];
     // Of a selection the nodes that were deleted are not known.
     let deleted = listing.selector.is_none() && listing.field_selector.is_none();
-    let view = |who| NodeLeases { who, abandoned: args.abandoned, deleted };
+    let view = |who| NodeLeases { who, only: args.only, deleted };
     if listing.watch {
         let who = who(args.identity.holder(), true, cluster).await?;
         return watching::run(&view(who), &queries, listing, cluster, printer).await;
@@ -36,18 +36,23 @@ pub async fn run(args: &MaintList, cluster: &Cluster, printer: &mut Printer) -> 
     let now = cluster.server_time();
     let rows = view(who).items(&sources, now);
     if rows.is_empty() {
-        printer.note(if args.abandoned { "no leases look abandoned" } else { "no nodes found" });
+        printer.note(match args.only {
+            Only { abandoned: true, .. } => "no leases look abandoned",
+            Only { mine: true, .. } => "you hold no nodes",
+            Only { held: true, .. } => "no nodes are held",
+            _ => "no nodes found",
+        });
         if !matches!(listing.output, Format::Json | Format::Yaml) {
             return Ok(ExitCode::Done);
         }
     }
     printer.listing(&rows, listing.output, !listing.no_headers, now)?;
-    Ok(ExitCode::Done)
+    Ok(ExitCode::of(!args.exit_code || rows.iter().all(|row| !row.abandoned)))
 }
 
 struct NodeLeases {
     who: Who,
-    abandoned: bool,
+    only: Only,
     /// Whether leases of deleted nodes are shown, where they are held.
     deleted: bool,
 }
@@ -84,9 +89,11 @@ impl View for NodeLeases {
                     (one(&leases, &node.name), one(&medik8s, &maintenance::medik8s_name(&node.name)));
                 MaintenanceRow::new(NodeTarget::of(node, &lease, &other, now), &self.who, now)
             })
-            .filter(|row| row.abandoned || !self.abandoned)
+            .filter(|row| row.abandoned || !self.only.abandoned)
+            .filter(|row| row.state().is_held() || !self.only.held)
+            .filter(|row| row.state() == NodeLeaseState::Yours || !self.only.mine)
             .collect();
-        rows.sort_by(|a, b| a.target.node.name.cmp(&b.target.node.name));
+        rows.sort_by_key(|row| (!row.state().is_held(), row.target.node.name.clone()));
         rows
     }
 

@@ -36,7 +36,11 @@ impl MaintenanceRow {
         Self {
             is_valid: standing.is_valid(now),
             standing,
-            abandoned: lease.is_some_and(|lease| maintenance::is_abandoned(lease, who, now)),
+            // Nobody works on a node that is deleted.
+            abandoned: lease.is_some_and(|lease| {
+                maintenance::is_abandoned(lease, who, now)
+                    || (target.node.uid.is_empty() && !lease.holder().is_empty())
+            }),
             target,
         }
     }

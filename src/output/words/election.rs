@@ -7,7 +7,7 @@ use kube_leases::{
     rules::{
         candidate::CandidateState,
         controller::Controller,
-        duration::age,
+        duration::{self, age},
         forecast::{Doubt, Forecast},
         lease::host,
         plan::Plan,
@@ -46,7 +46,7 @@ pub fn either(names: &[String]) -> String {
 
 /// How long ago something was.
 pub fn ago(time: Option<Timestamp>, now: ServerTime) -> String {
-    time.map_or("never".into(), |time| age(now.since(time)) + " ago")
+    time.map_or("never".into(), |time| duration::ago(now.since(time)))
 }
 
 /// The state of a candidate, as in the tables and in `-o json`.
@@ -64,9 +64,9 @@ pub fn state(state: CandidateState) -> &'static str {
 pub fn controller(controller: &Controller) -> Option<String> {
     match controller {
         Controller::Silent { holder, ago } => Some(format!(
-            "the election controller is silent: {holder} ran it and last renewed its lease {} ago; no candidate is \
+            "the election controller is silent: {holder} ran it and last renewed its lease {}; no candidate is \
              elected until another kube-apiserver takes over",
-            age(*ago)
+            duration::ago(*ago)
         )),
         Controller::Missing => Some(
             "no kube-apiserver runs the election controller: there is no lease kube-system/\

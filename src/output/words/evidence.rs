@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use kube_leases::rules::{
     assessment::NotRead,
-    duration::age,
+    duration::{age, ago},
     evidence::{Evidence, Terminating},
     pod::Pod,
     surroundings::HeldBy,
@@ -37,10 +37,10 @@ pub fn line(evidence: &Evidence, pod: &Pod, flags: &str) -> (&'static str, Strin
         Evidence::NodeMissing { name, heartbeat, is_recent } => {
             let text = match heartbeat {
                 None => format!("{name} does not exist, since when is not known"),
-                Some(ago) if *is_recent => {
-                    format!("{name} does not exist, but its kubelet sent a heartbeat {} ago", age(*ago))
+                Some(since) if *is_recent => {
+                    format!("{name} does not exist, but its kubelet sent a heartbeat {}", ago(*since))
                 }
-                Some(ago) => format!("{name} does not exist, last heartbeat {} ago", age(*ago)),
+                Some(since) => format!("{name} does not exist, last heartbeat {}", ago(*since)),
             };
             ("node", text)
         }

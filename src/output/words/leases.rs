@@ -8,7 +8,7 @@ use crate::{error::Error, output::sanitise::line};
 use kube_leases::{
     protocols::{Blocked, NotTaken, Released, Undone},
     rules::{
-        duration::age,
+        duration::{age, ago},
         holder::{InvalidHolder, RESERVED_PREFIX, Who, is_process},
         lease::Lease,
         maintenance::{self, MaintenanceStanding},
@@ -20,8 +20,7 @@ use kube_leases::{
 /// The holder of a lease, since when, until when and why.
 pub fn holding(standing: &MaintenanceStanding, lease: Option<&Lease>, now: ServerTime) -> String {
     let since = lease.and_then(|lease| lease.spec.acquire_time.as_ref()).map(|time| time.0);
-    let since =
-        since.map_or_else(String::new, |time| format!(" since {time:.0} ({} ago)", age(now.since(time))));
+    let since = since.map_or_else(String::new, |time| format!(" since {time:.0} ({})", ago(now.since(time))));
     let reason =
         lease.and_then(Lease::reason).map_or_else(String::new, |reason| format!(": {}", line(reason)));
     match standing {
@@ -35,7 +34,7 @@ pub fn holding(standing: &MaintenanceStanding, lease: Option<&Lease>, now: Serve
             format!("held by administrator '{}'{since} until released{reason}", line(holder))
         }
         MaintenanceStanding::Expired { holder, since } => {
-            format!("no longer held by '{}', expired {} ago", line(holder), age(now.since(*since)))
+            format!("no longer held by '{}', expired {}", line(holder), ago(now.since(*since)))
         }
         MaintenanceStanding::Malformed { holder, lacks } => {
             format!("malformed: holderIdentity is '{}' but {lacks} is not set", line(holder))

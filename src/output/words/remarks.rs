@@ -9,6 +9,8 @@ pub fn remark(remark: &Remark) -> String {
             "no permission to read the leases in medik8s-leases: cannot tell whether medik8s holds a node"
                 .to_owned()
         }
-        Remark::Refused { message } | Remark::Warning { message } => message.clone(),
+        Remark::Refused { message } | Remark::Warning { message } | Remark::Deprecated { message } => {
+            message.clone()
+        }
     }
 }
