@@ -6,7 +6,7 @@ use super::{
     flags::BooleanFlag as _,
     identity::Identity,
     taking::Taking,
-    values::{object_name, reason},
+    values::{node_name, reason},
     wait::{Wait, WaitFlag as _},
     write::Write,
 };
@@ -34,7 +34,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct Fence {
     /// Name of the node.
-    #[arg(value_parser = object_name)]
+    #[arg(value_parser = node_name)]
     pub node: String,
 
     /// Remove the taint, to put the node back into service.

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{
     flags::BooleanFlag as _,
-    values::{labels, object_name, reason},
+    values::{labels, node_name, object_name, reason},
     wait::{Wait, WaitFlag as _},
     write::{Output, Write},
 };
@@ -49,7 +49,7 @@ Examples:
 #[command(after_help = EXAMPLES,
     override_usage = "kubectl lease force-delete ([pod] NAME... | -l label | --node=NODE) [options]")]
 pub struct ForceDelete {
-    /// Pods, as NAME or pod/NAME, in the namespace of -n or of the context.
+    /// Pods, as NAME or pod/NAME in the namespace of -n or of the context, or as NAMESPACE/NAME.
     #[arg(value_name = "POD", value_parser = pod_word)]
     pods: Vec<PodWord>,
 
@@ -59,7 +59,7 @@ pub struct ForceDelete {
     pub selector: Option<String>,
 
     /// Select all pods that are stranded or stuck on this node, in all namespaces, or with -n in that one.
-    #[arg(long, value_name = "NODE", value_parser = object_name)]
+    #[arg(long, value_name = "NODE", value_parser = node_name)]
     pub node: Option<String>,
 
     /// Use the safest alternative to force, and wait until it takes effect: evict the pod, delete it with its
@@ -106,10 +106,12 @@ pub struct Consent {
 }
 
 impl ForceDelete {
-    /// The names of the pods; the word 'pod' before them is the kind, as for kubectl.
-    pub fn names(&self) -> BTreeSet<&str> {
+    /// The namespaces, where they are given, and names of the pods; the word 'pod' before them is the kind, as for
+    /// kubectl.
+    pub fn names(&self) -> BTreeSet<(Option<&str>, &str)> {
         let named = |(n, word): (usize, &'_ PodWord)| n > 0 || !word.is_kind;
-        self.pods.iter().enumerate().filter(|of| named(*of)).map(|(_, word)| word.name.as_str()).collect()
+        let words = self.pods.iter().enumerate().filter(|of| named(*of));
+        words.map(|(_, word)| (word.namespace.as_deref(), word.name.as_str())).collect()
     }
 
     /// What clap cannot tell, for which the kind is a name like any other.
@@ -129,23 +131,52 @@ impl ForceDelete {
 /// A pod's name, or the word for its kind, which is a name too.
 #[derive(Clone, Debug)]
 struct PodWord {
+    namespace: Option<String>,
     name: String,
     is_kind: bool,
 }
 
 fn pod_word(word: &str) -> std::result::Result<PodWord, String> {
     const KINDS: [&str; 3] = ["pod", "pods", "po"];
-    match word.split_once('/') {
-        None => Ok(PodWord { name: object_name(word)?, is_kind: KINDS.contains(&word) }),
-        Some((kind, name)) if KINDS.contains(&kind) => match name.split_once('/') {
-            None => Ok(PodWord { name: object_name(name)?, is_kind: false }),
-            Some(_) => Err("must be NAME or pod/NAME; use -n for the namespace".into()),
-        },
-        Some((kind, _)) => {
-            Err(format!("only pods can be force-deleted, not '{kind}'; use -n for the namespace"))
-        }
+    let Some((before, name)) = word.split_once('/') else {
+        return Ok(PodWord { namespace: None, name: object_name(word)?, is_kind: KINDS.contains(&word) });
+    };
+    if name.contains('/') {
+        return Err("must be NAME, pod/NAME or NAMESPACE/NAME".into());
     }
+    if OTHER_KINDS.contains(&before) {
+        return Err(format!("only pods can be force-deleted, not '{before}'; use -n for the namespace"));
+    }
+    // As they are printed.
+    let namespace = if KINDS.contains(&before) { None } else { Some(object_name(before)?) };
+    Ok(PodWord { namespace, name: object_name(name)?, is_kind: false })
 }
+
+/// What a person may have meant before the slash, rather than a namespace of that name.
+const OTHER_KINDS: [&str; 22] = [
+    "deployment",
+    "deployments",
+    "deploy",
+    "deployment.apps",
+    "statefulset",
+    "statefulsets",
+    "sts",
+    "statefulset.apps",
+    "daemonset",
+    "daemonsets",
+    "ds",
+    "daemonset.apps",
+    "replicaset",
+    "replicasets",
+    "rs",
+    "replicaset.apps",
+    "job",
+    "jobs",
+    "job.batch",
+    "node",
+    "nodes",
+    "no",
+];
 
 #[cfg(test)]
 mod tests {
@@ -177,8 +208,11 @@ mod tests {
             ("x pod pod web-1", &["pod", "web-1"]),
             ("x pod/pod", &["pod"]),
         ] {
-            assert_eq!(parse(line).unwrap().names(), names.iter().copied().collect(), "{line}");
+            let names = names.iter().map(|name| (None, *name)).collect();
+            assert_eq!(parse(line).unwrap().names(), names, "{line}");
         }
+        let typed = parse("x pod shop/db-0 db-1").unwrap();
+        assert_eq!(typed.names(), BTreeSet::from([(Some("shop"), "db-0"), (None, "db-1")]));
         for (line, sound) in [
             ("x pod -l app=db", true),
             ("x pod --node a", true),
@@ -195,7 +229,8 @@ mod tests {
             "x ../a",
             "x pod/pod/a",
             "x pod/node/a",
-            "x default/db-0",
+            "x Shop/db-0",
+            "x shop/",
             "x -l=",
             "x -l app=db --node a",
             "x db-0 --i-have-fenced",

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{
     identity::Identity,
-    values::{kept_duration, object_name},
+    values::{kept_duration, lease_name},
     wait::{Wait, WaitFlag as _},
 };
 
@@ -34,7 +34,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct Hold {
     /// Name of the lease, in the namespace of -n or of the context.
-    #[arg(value_parser = object_name)]
+    #[arg(value_parser = lease_name)]
     pub name: String,
 
     /// Duration of the lease, which is renewed while the command runs: the length of time that others wait if

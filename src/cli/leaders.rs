@@ -5,7 +5,7 @@ use clap::Args;
 use super::{
     flags::BooleanFlag as _,
     listing::{Listing, Scope},
-    values::object_name,
+    values::lease_name,
 };
 
 const EXAMPLES: &str = "\
@@ -40,7 +40,7 @@ Examples:
 #[command(alias = "leader", after_help = EXAMPLES, verbatim_doc_comment)]
 pub struct Leaders {
     /// Name of a lease.
-    #[arg(value_parser = object_name)]
+    #[arg(value_parser = lease_name)]
     pub name: Option<String>,
 
     /// Exit with code 4 if a listed lease has no valid leader: expired, released, ghost or unknown.

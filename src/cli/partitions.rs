@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{flags::BooleanFlag as _, listing::Listing, values::object_name};
+use super::{flags::BooleanFlag as _, listing::Listing, values::node_name};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,7 +41,7 @@ Examples:
 #[command(after_help = EXAMPLES, alias = "partition", verbatim_doc_comment)]
 pub struct Partitions {
     /// Name of a node.
-    #[arg(value_parser = object_name)]
+    #[arg(value_parser = node_name)]
     pub node: Option<String>,
 
     /// Exit with code 4 if there are partitions.

@@ -57,18 +57,38 @@ pub(super) fn reason(text: &str) -> Result<String, String> {
     if text.chars().any(char::is_control) {
         return Err("must not contain control characters or line breaks".into());
     }
+    if text.trim().is_empty() {
+        return Err("must not be empty".into());
+    }
     Ok(text.to_owned())
 }
 
 /// A name that the API could give an object: it becomes part of a URL.
 pub(super) fn object_name(name: &str) -> Result<String, String> {
-    let name = name.strip_prefix("node/").unwrap_or(name);
+    if name.len() > 253 {
+        return Err(format!("must have no more than 253 characters, and has {}", name.len()));
+    }
     if !is_object_name(name) {
         return Err("must be a lowercase RFC 1123 subdomain: lower case letters, digits, '-' and '.', \
              beginning and ending with a letter or digit"
             .into());
     }
     Ok(name.to_owned())
+}
+
+/// The name of a node, also as `kubectl get nodes -o name` prints it.
+pub(super) fn node_name(name: &str) -> Result<String, String> {
+    object_name(without_kind(name, &["node", "nodes", "no"]))
+}
+
+/// The name of a lease, also as `kubectl get leases -o name` prints it.
+pub(super) fn lease_name(name: &str) -> Result<String, String> {
+    const KINDS: [&str; 4] = ["lease", "leases", "lease.coordination.k8s.io", "leases.coordination.k8s.io"];
+    object_name(without_kind(name, &KINDS))
+}
+
+fn without_kind<'a>(name: &'a str, kinds: &[&str]) -> &'a str {
+    name.split_once('/').filter(|(kind, _)| kinds.contains(kind)).map_or(name, |(_, name)| name)
 }
 
 /// A name that a candidate could have, which are those of keys in a `ConfigMap`: it becomes part of a
@@ -154,7 +174,7 @@ mod tests {
     fn names_become_part_of_a_url_only_if_the_api_could_give_them() {
         for (name, is_object, is_candidate) in [
             ("node-1", true, true),
-            ("node/node-1", true, false),
+            ("node/node-1", false, false),
             ("a.b", true, true),
             ("Node", false, true),
             ("cp-1_58b1", false, true),
@@ -171,6 +191,24 @@ mod tests {
     }
 
     #[test]
+    fn names_are_read_as_they_are_printed() {
+        for (word, node, lease) in [
+            ("a", Some("a"), Some("a")),
+            ("node/a", Some("a"), None),
+            ("no/a", Some("a"), None),
+            ("lease/a", None, Some("a")),
+            ("lease.coordination.k8s.io/a", None, Some("a")),
+            ("pod/a", None, None),
+            ("node/lease/a", None, None),
+        ] {
+            assert_eq!(node_name(word).ok().as_deref(), node, "{word}");
+            assert_eq!(lease_name(word).ok().as_deref(), lease, "{word}");
+        }
+        let long = "a".repeat(254);
+        assert!(object_name(&long).unwrap_err().contains("253 characters, and has 254"));
+    }
+
+    #[test]
     fn a_priority_is_a_positive_int32() {
         for (text, read) in [("1", Some(1)), ("2147483647", Some(i32::MAX))] {
             assert_eq!(priority(text).ok(), read);
@@ -183,6 +221,7 @@ mod tests {
     #[test]
     fn reasons_and_selectors() {
         assert!(reason("new disk").is_ok() && reason("a\nb").is_err() && reason("\u{1b}[2J").is_err());
+        assert!(reason("").is_err() && reason(" ").is_err());
         assert!(labels("app=db").is_ok() && labels("").is_err() && labels("  ").is_err());
         assert!(release("1.38").is_ok() && release("1.38.2").is_ok() && release("new").is_err());
     }

@@ -302,6 +302,10 @@ fn confirm(
         return Ok(());
     }
     let node = &args.node;
+    if args.undo && args.confirm {
+        let heard = heard(shown, now);
+        printer.warn(&format!("{node} is not back ({heard}): pods are scheduled there, and do not start"));
+    }
     // Undoing it ends nothing.
     let harmed = if args.undo { None } else { shown.harm(around, now).map(harm) };
     if args.confirm && (args.i_have_fenced || harmed.is_none()) {

@@ -63,7 +63,8 @@ pub async fn run(
             });
         }
         check_namespace(namespace, cluster).await?;
-        printer.note("there are no leader-election leases");
+        let place = namespace.map_or_else(String::new, |name| format!(" in {name}"));
+        printer.note(&format!("there are no leader-election leases{place}"));
         if !matches!(listing.output, Format::Json | Format::Yaml) {
             return Ok(ExitCode::Done);
         }

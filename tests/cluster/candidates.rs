@@ -357,7 +357,7 @@ fn what_is_listed_is_what_was_asked_for() {
         .expect(3)
         .says("kubectl lease leaders leader-election-controller");
     plugin.run(&["candidates", "explain", "same-name"]).expect(2).says("-n says which one");
-    plugin.run(&["candidates", "-n", "default"]).expect(0).says("there are no candidates");
+    plugin.run(&["candidates", "-n", "default"]).expect(0).says("there are no candidates in default");
     plugin.run(&["candidates", "-n", "nowhere"]).expect(3).says("there is no namespace 'nowhere'");
     plugin.run(&["leaders", "-n", "nowhere"]).expect(3).says("there is no namespace 'nowhere'");
     plugin

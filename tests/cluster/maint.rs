@@ -500,6 +500,18 @@ fn the_list_shows_every_node_and_what_was_forgotten() {
     has(&listed(&["--mine", "--exit-code", "--holder", "nobody-else"], 0), &[], &left);
 }
 
+/// As they are printed, and as kubectl's users write them.
+#[test]
+fn nodes_are_named_in_several_ways() {
+    let [a, b] = [(); 2].map(|()| node(shared()));
+    let run = |args: &[&str]| plugin().run(&[&["maint"], args, &["--holder", "jane"]].concat()).expect(0);
+    run(&["acquire", &format!("{a},{b}")]);
+    assert_eq!(run(&["status", "node", &a, &b, "--no-headers"]).rows().len(), 2);
+    let released = run(&["release", &format!("node/{a}"), &format!("nodes/{b}")]).stdout;
+    let both = |first, second| format!("{first} released\n{second} released\n");
+    assert!([both(&a, &b), both(&b, &a)].contains(&released), "{released}");
+}
+
 #[test]
 fn a_watched_list_tells_of_every_change_of_hands() {
     let node = node(shared());

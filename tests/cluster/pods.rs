@@ -582,6 +582,14 @@ fn a_namespace_that_is_typed_limits_what_goes() {
     terminal.types("\r");
     assert_eq!(terminal.wait(), 6, "{}", terminal.screen());
 
+    // As it was printed.
+    let printed = format!("{namespace}/web");
+    plugin().run(&["force-delete", &printed, "--dry-run"]).expect(0).says(&printed);
+    plugin()
+        .run(&["force-delete", &printed, "-n", &other, "--dry-run"])
+        .expect(2)
+        .says("in another namespace");
+
     let before = uid(&other, "web");
     let limited = ["force-delete", "--node", &node, "-n", &namespace, "--yes"];
     let outcome = plugin().run(&limited).expect(0);
@@ -1212,7 +1220,8 @@ fn a_living_node_is_not_fenced_and_a_dead_one_is_emptied_and_restored() {
     plugin()
         .run(&["fence", &dead, "--undo", "--confirm"])
         .expect(0)
-        .says("node.kubernetes.io/out-of-service=nodeshutdown:NoExecute");
+        .says("node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
+        .says(&format!("warning: {dead} is not back (last heartbeat "));
     assert_eq!(spec(), before, "exactly as it was");
     plugin().run(&["fence", &dead, "--undo"]).expect(0);
 }

@@ -83,6 +83,13 @@ pub struct NodeStatus {
     pub conditions: Vec<Condition>,
 }
 
+/// Whether so many of the nodes are silent at once that it is more likely that the control plane does not hear them
+/// than that they have failed. Where that many of a zone are not ready, the node controller evicts no pods either
+/// (`--unhealthy-zone-threshold`, by default 55 %).
+pub fn is_mass_silence(silent: usize, nodes: usize) -> bool {
+    silent >= 3 && silent * 100 > nodes * 55
+}
+
 /// Whether a node sends heartbeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -442,6 +449,22 @@ mod tests {
             let mut lease = lease(age);
             lease.spec.lease_duration_seconds = seconds;
             assert_eq!(node(Some("True"), false).contact(Some(&lease), now()), contact, "{seconds:?} {age}");
+        }
+    }
+
+    #[test]
+    fn many_silent_nodes_at_once_are_more_likely_not_heard() {
+        for (silent, nodes, mass) in [
+            (0, 0, false),
+            (1, 1, false),
+            (2, 2, false),
+            (3, 3, true),
+            (3, 5, true),
+            (3, 6, false),
+            (55, 100, false),
+            (56, 100, true),
+        ] {
+            assert_eq!(is_mass_silence(silent, nodes), mass, "{silent} of {nodes}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::{cli::values::object_name, output::Format};
+use crate::{cli::values::lease_name, output::Format};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,7 +20,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct Explain {
     /// Name of the lease.
-    #[arg(value_parser = object_name)]
+    #[arg(value_parser = lease_name)]
     pub lease: String,
 
     /// Output format. One of: (table, wide, json, yaml, name).

@@ -20,7 +20,7 @@ pub use self::{
 use super::{
     flags::BooleanFlag as _,
     listing::{Listing, Scope},
-    values::object_name,
+    values::lease_name,
 };
 
 const EXAMPLES: &str = "\
@@ -73,7 +73,7 @@ pub struct Candidates {
     pub verb: Option<CandidatesVerb>,
 
     /// Only list candidates for this lease.
-    #[arg(value_parser = object_name)]
+    #[arg(value_parser = lease_name)]
     pub lease: Option<String>,
 
     /// Exit with code 4 if a listed election, or the election controller, has a problem.

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::cli::{
     flags::BooleanFlag as _,
-    values::{candidate_name, lease_duration, object_name, priority},
+    values::{candidate_name, lease_duration, lease_name, priority},
     wait::{Wait, WaitFlag as _},
     write::Write,
 };
@@ -54,7 +54,7 @@ pub struct SetPriority {
     pub priority: i32,
 
     /// Only consider candidates for this lease.
-    #[arg(long, value_name = "LEASE", value_parser = object_name)]
+    #[arg(long, value_name = "LEASE", value_parser = lease_name)]
     pub lease: Option<String>,
 
     /// Keep the priority for this long, then clear it. The command runs until then, or until Ctrl-C.
@@ -115,7 +115,7 @@ pub struct ClearPriority {
     pub expired: bool,
 
     /// Only consider candidates for this lease.
-    #[arg(long, value_name = "LEASE", value_parser = object_name)]
+    #[arg(long, value_name = "LEASE", value_parser = lease_name)]
     pub lease: Option<String>,
 
     /// Wait until the next leader leads and renews. Use --wait=DURATION to give up after that time; otherwise

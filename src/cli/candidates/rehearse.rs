@@ -5,7 +5,7 @@ use clap::Args;
 use crate::{
     cli::{
         flags::BooleanFlag as _,
-        values::{object_name, release},
+        values::{lease_name, release},
     },
     output::Format,
 };
@@ -37,7 +37,7 @@ Examples:
     override_usage = "kubectl lease candidates rehearse LEASE --to=VERSION [options]")]
 pub struct Rehearse {
     /// Name of the lease.
-    #[arg(value_parser = object_name)]
+    #[arg(value_parser = lease_name)]
     pub lease: String,
 
     /// Version to upgrade to, such as 1.38 or 1.38.2.

@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::cli::{
     flags::BooleanFlag as _,
-    values::object_name,
+    values::lease_name,
     wait::{Wait, WaitFlag as _},
     write::Write,
 };
@@ -28,7 +28,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct Repair {
     /// Name of the lease.
-    #[arg(value_parser = object_name)]
+    #[arg(value_parser = lease_name)]
     pub lease: String,
 
     /// Wait until a candidate leads and renews. Use --wait=DURATION to give up after that time; otherwise

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, builder::NonEmptyStringValueParser};
 
-use crate::cli::values::{duration, object_name};
+use crate::cli::values::{duration, lease_name};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,7 +30,7 @@ Examples:
     override_usage = "kubectl lease candidates wait LEASE --leader=HOST [options]")]
 pub struct WaitForLeader {
     /// Name of the lease.
-    #[arg(value_parser = object_name)]
+    #[arg(value_parser = lease_name)]
     pub lease: String,
 
     /// Host of the instance that should lead, or its candidate name or holder identity. A prefix of those is

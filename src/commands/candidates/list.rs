@@ -74,10 +74,14 @@ pub async fn run(
         (Some(lease), true) => return Err(perhaps_a_verb(lease, no_candidates(lease, &parts))),
         (None, true) => {
             check_namespace(namespace, cluster).await?;
-            printer.note(if parts[0].is_empty() {
-                "there are no candidates: no component here uses coordinated leader election"
-            } else {
-                "no candidate matches the selector"
+            printer.note(&match namespace {
+                _ if !parts[0].is_empty() => "no candidate matches the selector".to_owned(),
+                Some(name) => format!(
+                    "there are no candidates in {name}: no component there uses coordinated leader election"
+                ),
+                None => {
+                    "there are no candidates: no component here uses coordinated leader election".to_owned()
+                }
             });
             return empty(listing.output, printer, now);
         }

@@ -262,7 +262,17 @@ impl AftermathProgress for Waiting<'_> {
 async fn chosen(args: &ForceDelete, namespace: Option<&str>, cluster: &Reached) -> Result<Vec<Arc<Pod>>> {
     let names = args.names();
     if !names.is_empty() {
-        let addresses = names.iter().map(|name| Address::new(cluster.namespace(), *name)).collect();
+        if let Some(typed) = namespace
+            && let Some((Some(other), name)) =
+                names.iter().find(|(own, _)| own.is_some_and(|own| own != typed))
+        {
+            return Err(Error::usage(format!(
+                "{other}/{name} is in another namespace than --namespace ({typed})"
+            )));
+        }
+        let address =
+            |(own, name): &(Option<&str>, &str)| Address::new(own.unwrap_or(cluster.namespace()), *name);
+        let addresses = names.iter().map(address).collect();
         return read(&addresses, cluster).await;
     }
     if let Some(labels) = &args.selector {

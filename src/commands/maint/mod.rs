@@ -58,13 +58,13 @@ async fn remaining_targets(which: &cli::Nodes, cluster: &Cluster) -> Result<Vec<
 }
 
 fn selection(which: &cli::Nodes, deleted_too: bool) -> Result<Selection> {
-    if which.nodes.is_empty() && which.selector.is_none() && !which.all {
+    if !which.are_named() && which.selector.is_none() && !which.all {
         return Err(Error::Usage {
             message: "no node is named".into(),
             hint: Some("name nodes, or use -l LABELS or --all".into()),
         });
     }
-    Ok(Selection { names: which.nodes.clone(), labels: which.selector.clone(), deleted_too })
+    Ok(Selection { names: which.names().to_vec(), labels: which.selector.clone(), deleted_too })
 }
 
 /// The seconds of a lease that is not renewed.

@@ -25,7 +25,7 @@ use kube_leases::{
         surroundings,
     },
     rules::{
-        node::HEARTBEATS,
+        node::{self, HEARTBEATS, NodeContact},
         pod::Pod,
         stopped::{self, Stopped},
         workload,
@@ -117,12 +117,29 @@ pub async fn run(
         }
         (_, all) => printer.listing(all, listing.output, !listing.no_headers, now)?,
     }
+    let contacts = rows.iter().map(|row| row.partition().contact);
+    if let Some(warning) = mass_silence(contacts, found.nodes.len()).filter(|_| which.sees_all()) {
+        printer.warn(&warning);
+    }
     if !documents {
         for stopped in &stopped {
             printer.warn(&told(stopped, cluster.flags()));
         }
     }
     Ok(if args.exit_code && is_any { ExitCode::Held } else { ExitCode::Done })
+}
+
+/// What to think of before anything is done about many silent nodes.
+fn mass_silence(contacts: impl Iterator<Item = NodeContact>, nodes: usize) -> Option<String> {
+    let silent =
+        contacts.filter(|contact| matches!(contact, NodeContact::Silent | NodeContact::Late)).count();
+    node::is_mass_silence(silent, nodes).then(|| {
+        format!(
+            "{silent} of {} are silent: it is more likely that the control plane does not hear them than that all \
+             have failed; check the network between them before you force-delete or fence anything",
+            count(nodes, "node")
+        )
+    })
 }
 
 const UNHEARD: &str = "you cannot read the leases in kube-node-lease: a node that has gone silent is only \
@@ -144,4 +161,25 @@ fn unlisted(kinds: &[workload::Kind]) -> Option<String> {
 fn told(stopped: &Stopped, flags: &str) -> String {
     let notice = controllers::notice(stopped, flags);
     format!("{}\n{}", notice.what, notice.command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_all_nodes_are_silent_is_a_warning() {
+        use NodeContact::{Fenced, Late, NotReady, Silent};
+        for (contacts, nodes, warns) in [
+            (&[Silent, Silent, Late][..], 4, true),
+            (&[Silent, Silent, Late], 6, false),
+            // What is declared, or heard, is no silence.
+            (&[Fenced, Fenced, Silent], 4, false),
+            (&[NotReady, NotReady, NotReady], 3, false),
+        ] {
+            let warning = mass_silence(contacts.iter().copied(), nodes);
+            assert_eq!(warning.is_some(), warns, "{contacts:?} of {nodes}");
+            assert!(warning.is_none_or(|it| it.starts_with("3 of 4 nodes are silent: ")));
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{row::PartitionRow, told};
+use super::{mass_silence, row::PartitionRow, told};
 use crate::{commands::watching::View, output::words::count};
 use kube_leases::{
     client::{
@@ -188,7 +188,10 @@ impl View for Watched<'_> {
             _ => None,
         });
         let stopped = partitions::stopped(workloads, pods, items.iter().map(PartitionRow::partition));
-        stopped.iter().map(|stopped| told(stopped, self.flags)).collect()
+        let nodes = all().filter(|object| matches!(object, Followed::Node(_))).count();
+        let contacts = items.iter().map(|row| row.partition().contact);
+        let told = stopped.iter().map(|stopped| told(stopped, self.flags));
+        mass_silence(contacts, nodes).into_iter().chain(told).collect()
     }
 
     fn summary(&self, items: &[PartitionRow]) -> String {
