@@ -23,16 +23,27 @@ pub async fn run(
     printer: &mut Printer,
 ) -> Result<ExitCode> {
     use super::interrupts::interrupts;
-    use crate::output::{taking, words::processes as words};
+    use crate::output::{prompt, taking, words::processes as words};
     use kube_leases::protocols::{
-        self, Ran,
+        self, Ran, Released,
         child::{CommandEnded, Warning},
     };
+    // A person sees when the work may begin; a script has the command's own output alone.
+    let names = held.iter().map(|held| held.at.name.as_str()).collect::<Vec<_>>().join(", ");
+    let told = prompt::possible();
+    if told {
+        printer.note(&format!("{names} acquired, and renewed while the command runs"));
+    }
     let warn = |warning: Warning| printer.warn(&words::warning(&warning));
     let Ran { ended, released } =
         protocols::run(cluster, held, schedule, program, command, interrupts(), warn).await;
     if let Some(outcomes) = released {
+        let are_released = |all: &Vec<_>| all.iter().all(|one| matches!(one, Ok(Released::Yes)));
+        let told = told && outcomes.as_ref().is_ok_and(are_released);
         taking::released(held, outcomes, printer);
+        if told {
+            printer.note(&format!("{names} released"));
+        }
     }
     match ended? {
         CommandEnded::Code(code) => Ok(ExitCode::Child(code)),

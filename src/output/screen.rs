@@ -17,8 +17,10 @@ use super::{
 use crate::error::Result;
 use kube_leases::rules::time::ServerTime;
 
-/// How many changes stay on the screen.
+/// How many changes stay on the screen, however long the table is.
 const LOG_LINES: usize = 5;
+/// So many are kept for a screen that has room for them.
+const LOG_KEPT: usize = 100;
 /// The table's share of the smallest screen: its headers and a row, or how many are hidden.
 const FEWEST_ROWS: usize = 2;
 
@@ -111,7 +113,7 @@ impl<'a> Screen<'a> {
         if self.redraws() {
             if !first {
                 self.log.extend(changes.iter().map(|(change, _)| (now, change.clone())));
-                self.log.drain(..self.log.len().saturating_sub(LOG_LINES));
+                self.log.drain(..self.log.len().saturating_sub(LOG_KEPT));
             }
             return self.redraw(items, link, summary, now);
         }
@@ -194,9 +196,14 @@ impl<'a> Screen<'a> {
         below.extend(self.warnings.iter().map(String::as_str).chain(remarks).map(|warning| {
             format!("{}{}", Tone::Doubtful.paint("warning: ", colour), sanitise::line(warning))
         }));
+        let table = self.printer.table(items, self.format, self.headers, now);
+        let mut lines: Vec<&str> = table.lines().collect();
+        // The older changes are shown where the table leaves room.
+        let free = height.saturating_sub(lines.len() + 1 + below.len());
         let log: Vec<_> = self
             .log
             .iter()
+            .skip(self.log.len().saturating_sub(free.max(LOG_LINES)))
             .map(|(time, change)| {
                 vec![
                     Cell::new(clock(*time)).tone(Tone::Faint),
@@ -208,8 +215,6 @@ impl<'a> Screen<'a> {
             .collect();
         below.extend(table::render(None, &log, look).lines().map(str::to_owned));
 
-        let table = self.printer.table(items, self.format, self.headers, now);
-        let mut lines: Vec<&str> = table.lines().collect();
         let hidden_note;
         below.truncate(height.saturating_sub(FEWEST_ROWS + 1).max(1));
         let room = height.saturating_sub(below.len() + 1).max(FEWEST_ROWS);

@@ -303,6 +303,25 @@ fn a_terminal_that_changes_its_size_shows_one_table_and_never_scrolls() {
     terminal.until("the table, whole again", SOON, |screen| screen.contains("6 of 6 alive"));
 }
 
+/// The older changes go first where the table needs the rows.
+#[cfg(unix)]
+#[test]
+fn a_watch_shows_as_many_changes_as_the_screen_has_room_for() {
+    let stub = Stub::start(move |number, _| match number {
+        0 => Reply::Whole(200, "", list(1, &[lease("a", 1, 0)])),
+        1 => {
+            let joined = |n: u32| json!({ "type": "ADDED", "object": lease(&format!("b{n}"), n + 2, 0) });
+            Reply::Later(Duration::from_secs(1), (0..12).map(joined).collect())
+        }
+        _ => Reply::Silence,
+    });
+    let mut terminal = plugin(&stub).start_on_terminal(&["apiservers", "-w"], 40, 80);
+    let joined = |screen: &str| screen.matches("   joined").count();
+    terminal.until("all of them", SOON, |screen| joined(screen) == 12);
+    terminal.resize(20, 80);
+    terminal.until("the last ones", SOON, |screen| joined(screen) == 5 && screen.contains("b9   joined"));
+}
+
 #[test]
 fn a_right_that_is_taken_away_ends_a_watch() {
     let stub = Stub::start(|number, _| match number {

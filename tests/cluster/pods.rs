@@ -1112,6 +1112,7 @@ fn the_pods_of_a_node_that_joins_meanwhile_are_left() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines)] // one story
 fn a_living_node_is_not_fenced_and_a_dead_one_is_emptied_and_restored() {
     let alive = living_node();
     plugin()
