@@ -562,6 +562,10 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and _
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l wait -d 'Wait until the lease is free. Use --wait=DURATION to give up after that time' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l holder -d 'Holder identity to use instead of your user name, login and host name. Leases of this holder are treated as yours' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -s d -l duration -d 'Duration of the lease, which is renewed while the command runs: the length of time that others wait if this machine fails' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l dry-run -d 'Must be "none", "client", or "server". If client, only print what would be done, without sending it; this is the default if no value is given. If server, submit server-side requests without persisting anything' -r -f -a "none\t''
+client\t''
+server\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l field-manager -d 'Name of the manager used to track field ownership' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l kubeconfig -d 'Path to the kubeconfig file to use for CLI requests' -r -F
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l context -d 'The name of the kubeconfig context to use' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l cluster -d 'The name of the kubeconfig cluster to use' -r
@@ -592,6 +596,10 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and _
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -s d -l duration -d 'Duration of the lease, which is renewed while the command runs: the length of time that others wait if this machine fails' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l wait -d 'Wait until the lease is free. Use --wait=DURATION to give up after that time' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l holder -d 'Holder identity to use instead of your user name, login and host name. Leases of this holder are treated as yours' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l dry-run -d 'Must be "none", "client", or "server". If client, only print what would be done, without sending it; this is the default if no value is given. If server, submit server-side requests without persisting anything' -r -f -a "none\t''
+client\t''
+server\t''"
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l field-manager -d 'Name of the manager used to track field ownership' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l kubeconfig -d 'Path to the kubeconfig file to use for CLI requests' -r -F
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l context -d 'The name of the kubeconfig context to use' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l cluster -d 'The name of the kubeconfig cluster to use' -r

@@ -8,6 +8,7 @@ use super::{
     identity::Identity,
     values::{kept_duration, lease_name},
     wait::{Wait, WaitFlag as _},
+    write::Write,
 };
 
 const EXAMPLES: &str = "\
@@ -48,6 +49,9 @@ pub struct Hold {
 
     #[command(flatten)]
     pub identity: Identity,
+
+    #[command(flatten)]
+    pub write: Write,
 
     /// Command to run, with its arguments.
     #[arg(last = true, required = true, value_name = "COMMAND")]

@@ -291,6 +291,9 @@ pub struct Run {
     #[arg(long, boolean())]
     pub admin: bool,
 
+    #[command(flatten)]
+    pub write: Write,
+
     /// Command to run, with its arguments.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

@@ -1,8 +1,8 @@
 //! `kubectl lease hold`.
 
-use super::{holder::who, interrupts::interrupts, under};
+use super::{holder::who, interrupts::interrupts, under, writing};
 use crate::{
-    cli::Hold,
+    cli::{DryRun, Hold},
     error::{Error, Result},
     exit::ExitCode,
     output::{
@@ -13,7 +13,7 @@ use crate::{
 };
 use kube_leases::{
     client::{Cluster, single::Address},
-    protocols::{Claim, NotTaken, acquire_observed, process_suffix},
+    protocols::{Claim, NotTaken, acquire_observed, check_all, process_suffix},
     rules::{
         deadline::Schedule,
         maintenance::{self, MaintenanceStanding},
@@ -40,10 +40,18 @@ pub async fn run(args: &Hold, cluster: &Cluster, printer: &mut Printer) -> Resul
     }
     let who = if args.identity.holder().is_some() { who } else { who.unique(&process_suffix()) };
     let seconds = i32::try_from(args.duration.as_secs()).unwrap_or(i32::MAX);
-    let claim = Claim::new(at, Terms::observed(who), seconds);
+    let claim = Claim::new(at, Terms::observed(who), seconds).written(writing(&args.write));
+    if args.write.dry_run == DryRun::Client {
+        let known = [(claim, lease)];
+        check_all(cluster, &known).map_err(|blocked| not_held(NotTaken::Blocked(blocked)))?;
+        return under::imagine([args.name.as_str()].into_iter(), &args.command, &args.write, printer);
+    }
     let mut progress = TakingReport::new(printer);
     let held = acquire_observed(cluster, &claim, lease, args.wait.into(), interrupts(), &mut progress).await;
     let held = held.map_err(not_held)?;
+    if args.write.dry_run == DryRun::Server {
+        return under::imagine([args.name.as_str()].into_iter(), &args.command, &args.write, printer);
+    }
     under::run(&[held], Schedule::new(args.duration), &program, &args.command, cluster, printer).await
 }
 

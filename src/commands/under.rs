@@ -2,7 +2,9 @@
 
 use std::ffi::OsString;
 
+use super::dry_run_note;
 use crate::{
+    cli::Write,
     error::{Error, Result},
     exit::ExitCode,
     output::Printer,
@@ -62,6 +64,21 @@ pub async fn run(
         }),
         CommandEnded::Survived { processes, lost } => Err(survived(held, &processes, lost.as_ref())),
     }
+}
+
+/// What would be acquired and run.
+pub fn imagine<'a>(
+    names: impl Iterator<Item = &'a str>,
+    command: &[OsString],
+    write: &Write,
+    printer: &mut Printer,
+) -> Result<ExitCode> {
+    for name in names {
+        printer.done(&format!("{name} acquired{}", dry_run_note(write)))?;
+    }
+    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+    printer.done(&format!("'{}' run under it{}", words.join(" "), dry_run_note(write)))?;
+    Ok(ExitCode::Done)
 }
 
 /// The error for processes that could not be ended.

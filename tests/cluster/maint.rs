@@ -500,6 +500,36 @@ fn the_list_shows_every_node_and_what_was_forgotten() {
     has(&listed(&["--mine", "--exit-code", "--holder", "nobody-else"], 0), &[], &left);
 }
 
+/// Neither is anything written, nor the command run.
+#[test]
+fn a_dry_run_of_a_command_under_a_lease_shows_what_would_be_done() {
+    let [free, held] = [(); 2].map(|()| node(shared()));
+    plugin().run(&["maint", "acquire", &held, "--holder", "jane"]).expect(0);
+    let before = lease(shared(), &held);
+    let name = format!("dry-{}", random());
+    for (strategy, note) in [("client", "dry run"), ("server", "server dry run")] {
+        let dry_run = format!("--dry-run={strategy}");
+        let run = |nodes: &[&str], code| {
+            let words = [&["maint", "run"], nodes, &[&dry_run, "--holder", "john", "--", "echo", "ran it"]];
+            plugin().run(&words.concat()).expect(code)
+        };
+        let outcome = run(&[&free], 0);
+        assert_eq!(
+            outcome.stdout,
+            format!("{free} acquired ({note})\n'echo ran it' run under it ({note})\n")
+        );
+        assert_eq!(run(&[&free, &held], 4).says("held by 'jane'").stdout, "");
+        let outcome = plugin().run(&["hold", &name, &dry_run, "--", "echo", "ran it"]).expect(0);
+        assert_eq!(
+            outcome.stdout,
+            format!("{name} acquired ({note})\n'echo ran it' run under it ({note})\n")
+        );
+    }
+    let leases = |namespace| shared().kubectl(&["get", "leases", "-n", namespace, "-o", "name"]);
+    assert!(!leases(NAMESPACE).contains(&free) && !leases("default").contains(&name));
+    assert_eq!(lease(shared(), &held), before);
+}
+
 /// As they are printed, and as kubectl's users write them.
 #[test]
 fn nodes_are_named_in_several_ways() {

@@ -1,18 +1,18 @@
-use super::{claims, confirm_reasons, targets, tell_remarks, terms, who};
+use super::{claims, confirm_reasons, targets, tell_remarks, terms, who, writing};
 use crate::{
-    cli::Run,
+    cli::{DryRun, Run},
     commands::{interrupts::interrupts, under},
     error::{Error, Result},
     exit::ExitCode,
     output::{
         Printer,
         taking::TakingReport,
-        words::leases::{blocked, not_taken_error},
+        words::leases::{blocked, blocked_node, not_taken_error},
     },
 };
 use kube_leases::{
-    client::{Cluster, single::Writing},
-    protocols::{Held, NodeTarget, process_suffix, take_all},
+    client::Cluster,
+    protocols::{Held, NodeTarget, check_all, process_suffix, take_all},
     rules::{
         deadline::Schedule,
         holder::Who,
@@ -31,13 +31,29 @@ pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result
         targets.iter().try_for_each(|target| check_administrators(target, &who, cluster))?;
     }
     let mut terms = terms(Terms::of_process(who, &process_suffix(), typed.reason.clone()), &typed.taking);
+    let asks = args.write.dry_run == DryRun::None;
     terms.overwrites_reason =
-        confirm_reasons(typed.yes, true, &mut targets, &terms, cluster, printer).await?;
+        confirm_reasons(typed.yes, asks, &mut targets, &terms, cluster, printer).await?;
     let seconds = i32::try_from(args.duration.as_secs()).unwrap_or(i32::MAX);
-    let claims = claims(targets, &terms, seconds, typed.wait.into(), &Writing::default())?;
+    let claims = claims(targets, &terms, seconds, typed.wait.into(), &writing(&args.write))?;
+    if args.write.dry_run != DryRun::None {
+        check_all(cluster, &claims).map_err(|blocked| blocked_node(&blocked))?;
+    }
+    if args.write.dry_run == DryRun::Client {
+        let names = claims.iter().map(|(claim, _)| claim.name());
+        return under::imagine(names, &args.command, &args.write, printer);
+    }
     let taken =
         take_all(cluster, &claims, typed.wait.into(), interrupts(), &mut TakingReport::new(printer)).await;
     let held: Vec<Held> = taken.map_err(not_taken_error)?.into_iter().map(|(held, _)| held).collect();
+    if args.write.dry_run == DryRun::Server {
+        return under::imagine(
+            held.iter().map(|held| held.at.name.as_str()),
+            &args.command,
+            &args.write,
+            printer,
+        );
+    }
     under::run(&held, Schedule::new(args.duration), &program, &args.command, cluster, printer).await
 }
 
