@@ -3489,7 +3489,7 @@ _kubectl__lease() {
             return 0
             ;;
         kubectl__lease__subcmd__maint__subcmd__acquire)
-            opts="-l -r -y -d -n -s -h --selector --all --reason --wait --holder --yes --take-malformed --ignore-medik8s --duration --admin --dry-run --field-manager --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help"
+            opts="-l -r -y -d -o -n -s -h --selector --all --reason --wait --holder --yes --take-malformed --ignore-medik8s --duration --admin --output --dry-run --field-manager --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3525,6 +3525,14 @@ _kubectl__lease() {
                     ;;
                 -d)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "json yaml name" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "json yaml name" -- "${cur}"))
                     return 0
                     ;;
                 --dry-run)
@@ -3837,7 +3845,7 @@ _kubectl__lease() {
             return 0
             ;;
         kubectl__lease__subcmd__maint__subcmd__release)
-            opts="-l -n -s -h --selector --all --force --confirm --holder --admin --dry-run --field-manager --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help"
+            opts="-l -o -n -s -h --selector --all --force --confirm --holder --admin --output --dry-run --field-manager --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3853,6 +3861,14 @@ _kubectl__lease() {
                     ;;
                 --holder)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "json yaml name" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "json yaml name" -- "${cur}"))
                     return 0
                     ;;
                 --dry-run)
@@ -3999,7 +4015,7 @@ _kubectl__lease() {
             return 0
             ;;
         kubectl__lease__subcmd__maint__subcmd__renew)
-            opts="-l -d -n -s -h --selector --all --duration --holder --admin --dry-run --field-manager --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help"
+            opts="-l -d -o -n -s -h --selector --all --duration --holder --admin --output --dry-run --field-manager --kubeconfig --context --cluster --user --namespace --request-timeout --as --as-group --as-uid --as-user-extra --server --token --username --password --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --proxy-url --disable-compression --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4023,6 +4039,14 @@ _kubectl__lease() {
                     ;;
                 --holder)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "json yaml name" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "json yaml name" -- "${cur}"))
                     return 0
                     ;;
                 --dry-run)

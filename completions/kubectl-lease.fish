@@ -396,6 +396,9 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and _
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l wait -d 'Wait until the lease is free. Use --wait=DURATION to give up after that time' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l holder -d 'Holder identity to use instead of your user name, login and host name. Leases of this holder are treated as yours' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -s d -l duration -d 'The length of time to hold the lease. At most 1h without --admin' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -s o -l output -d 'Output format. One of: (json, yaml, name)' -r -f -a "json\t''
+yaml\t''
+name\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from acquire" -l dry-run -d 'Must be "none", "client", or "server". If client, only print what would be done, without sending it; this is the default if no value is given. If server, submit server-side requests without persisting anything' -r -f -a "none\t''
 client\t''
 server\t''"
@@ -430,6 +433,9 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and _
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from renew" -s l -l selector -d 'Selector (label query) to select nodes by, supports \'=\', \'==\', and \'!=\' (e.g. -l key1=value1,key2=value2)' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from renew" -s d -l duration -d 'The length of time to hold the lease, from now. At most 1h without --admin' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from renew" -l holder -d 'Holder identity to use instead of your user name, login and host name. Leases of this holder are treated as yours' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from renew" -s o -l output -d 'Output format. One of: (json, yaml, name)' -r -f -a "json\t''
+yaml\t''
+name\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from renew" -l dry-run -d 'Must be "none", "client", or "server". If client, only print what would be done, without sending it; this is the default if no value is given. If server, submit server-side requests without persisting anything' -r -f -a "none\t''
 client\t''
 server\t''"
@@ -460,6 +466,9 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and _
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from renew" -s h -l help -d 'Print help'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from release" -s l -l selector -d 'Selector (label query) to select nodes by, supports \'=\', \'==\', and \'!=\' (e.g. -l key1=value1,key2=value2)' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from release" -l holder -d 'Holder identity to use instead of your user name, login and host name. Leases of this holder are treated as yours' -r
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from release" -s o -l output -d 'Output format. One of: (json, yaml, name)' -r -f -a "json\t''
+yaml\t''
+name\t''"
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from release" -l dry-run -d 'Must be "none", "client", or "server". If client, only print what would be done, without sending it; this is the default if no value is given. If server, submit server-side requests without persisting anything' -r -f -a "none\t''
 client\t''
 server\t''"

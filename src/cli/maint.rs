@@ -12,7 +12,7 @@ use super::{
     taking::Taking,
     values::{kept_duration, lease_duration, reason},
     wait::{Wait, WaitFlag as _},
-    write::Write,
+    write::{Output, Write},
 };
 use crate::output::Format;
 
@@ -104,6 +104,9 @@ pub struct Acquire {
     pub admin: bool,
 
     #[command(flatten)]
+    pub output: Output,
+
+    #[command(flatten)]
     pub write: Write,
 }
 
@@ -133,6 +136,9 @@ pub struct Renew {
     /// Renew leases that you hold as an administrator.
     #[arg(long, boolean())]
     pub admin: bool,
+
+    #[command(flatten)]
+    pub output: Output,
 
     #[command(flatten)]
     pub write: Write,
@@ -172,6 +178,9 @@ pub struct Release {
     /// Release leases that are held by an administrator.
     #[arg(long, boolean())]
     pub admin: bool,
+
+    #[command(flatten)]
+    pub output: Output,
 
     #[command(flatten)]
     pub write: Write,

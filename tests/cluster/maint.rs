@@ -20,7 +20,7 @@ use crate::{
         faults::{Fault, FaultProxy},
         random,
     },
-    plugin::{Plugin, wait_for},
+    plugin::{Outcome, Plugin, wait_for},
     shared,
 };
 
@@ -498,6 +498,52 @@ fn the_list_shows_every_node_and_what_was_forgotten() {
     has(&listed(&["--held"], 0), &[&held, &admin, &ahead, &deleted], &[&free, &forgotten]);
     has(&listed(&["--mine", "--holder", "jane"], 0), &[&held, &deleted], &[&free, &admin, &ahead]);
     has(&listed(&["--mine", "--exit-code", "--holder", "nobody-else"], 0), &[], &left);
+}
+
+/// For programs: the lease as it was written, and what is for people on stderr.
+#[test]
+fn what_is_acquired_renewed_and_released_is_printed_as_a_document() {
+    let [a, b] = [(); 2].map(|()| node(shared()));
+    let run =
+        |args: &[&str], code| plugin().run(&[&["maint"], args, &["--holder", "jane"]].concat()).expect(code);
+    let parsed = |outcome: &Outcome| -> Value {
+        serde_json::from_str(&outcome.stdout).unwrap_or_else(|_| panic!("{outcome:?}"))
+    };
+
+    let dry = parsed(&run(&["acquire", &a, "--dry-run=server", "-o", "json"], 0));
+    assert_eq!([&dry["state"], &dry["lease"]["spec"]["holderIdentity"]], ["yours", "jane"], "{dry}");
+    assert_eq!(parsed(&run(&["acquire", &a, "--dry-run", "-o", "json"], 0))["lease"], Value::Null);
+    let acquired = run(&["acquire", &a, "-r", "disk", "-o", "json"], 0);
+    assert!(acquired.stderr.contains(&format!("{a} acquired, held by jane")), "{acquired:?}");
+    let document = parsed(&acquired);
+    assert_eq!(
+        [&document["kind"], &document["node"], &document["state"], &document["reason"]],
+        ["NodeMaintenance", &a, "yours", "disk"]
+    );
+    assert_eq!(
+        document["lease"]["metadata"]["resourceVersion"],
+        lease(shared(), &a)["metadata"]["resourceVersion"]
+    );
+
+    let both = parsed(&run(&["acquire", &a, &b, "-o", "json"], 0));
+    assert_eq!(
+        [&both["kind"], &both["items"][1]["node"]],
+        [&json!("NodeMaintenanceList"), &both["items"][1]["lease"]["metadata"]["name"]]
+    );
+    assert_eq!(both["items"].as_array().unwrap().len(), 2);
+    let renewed = parsed(&run(&["renew", &a, "-d", "1h", "-o", "json"], 0));
+    assert_eq!(renewed["lease"]["spec"]["leaseDurationSeconds"], 3600, "{renewed}");
+    assert_eq!(run(&["renew", &a, "-o", "name"], 0).stdout, format!("node/{a}\n"));
+    let released = parsed(&run(&["release", &a, "-o", "json"], 0));
+    assert_eq!(
+        [&released["state"], &released["lease"]["spec"]["holderIdentity"]],
+        ["free", ""],
+        "{released}"
+    );
+    assert_eq!(parsed(&run(&["release", &a, "-o", "json"], 0))["state"], "free", "already");
+    // Nothing of another's, and no document of what was not done.
+    let refused = plugin().run(&["maint", "acquire", &b, "--holder", "john", "-o", "json"]).expect(4);
+    assert_eq!(refused.stdout, "", "{refused:?}");
 }
 
 /// Neither is anything written, nor the command run.

@@ -18,7 +18,7 @@ pub enum Remark {
         message: String,
     },
     /// The server warns that a version of an API is deprecated that this library has chosen, as the best of those
-    /// that are served: nobody who uses it can do anything about that.
+    /// that are served: no caller can choose another.
     Deprecated {
         /// The server's words.
         message: String,

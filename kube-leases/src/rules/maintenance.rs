@@ -151,7 +151,7 @@ pub fn adopted(lease: &Lease) -> Option<Lease> {
 }
 
 /// Whether a lease looks abandoned: expired without a release, held for over an hour without a
-/// renewal, held by an administrator for over a day, or with times that nobody keeps it by: none, or over an hour
+/// renewal, held by an administrator for over a day, or with times that no holder keeps it by: none, or over an hour
 /// ahead.
 pub fn is_abandoned(lease: &Lease, who: &Who, now: ServerTime) -> bool {
     let spec = &lease.spec;

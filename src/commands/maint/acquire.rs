@@ -1,5 +1,6 @@
 use super::{
-    claims, confirm_reasons, dry_run_note, targets, tell_remarks, terms, unrenewed_seconds, who, writing,
+    claims, confirm_reasons, dry_run_note, report, row::MaintenanceRow, targets, tell_remarks, terms,
+    unrenewed_seconds, who, writing,
 };
 use crate::{
     cli::{Acquire, DryRun},
@@ -14,8 +15,8 @@ use crate::{
 };
 use kube_leases::{
     client::Cluster,
-    protocols::{Held, KnownClaim, TakenLease, check_all, release_all, take_all},
-    rules::{duration::age, maintenance::MaintenanceStanding, taking::Terms},
+    protocols::{Held, KnownClaim, NodeTarget, TakenLease, check_all, release_all, take_all},
+    rules::{duration::age, holder::Who, maintenance::MaintenanceStanding, taking::Terms},
 };
 
 pub async fn run(args: &Acquire, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
@@ -24,18 +25,24 @@ pub async fn run(args: &Acquire, cluster: &Cluster, printer: &mut Printer) -> Re
     let (who, mut targets) =
         tokio::try_join!(who(typed.identity.holder(), args.admin, cluster), targets(&typed.nodes, cluster))?;
     tell_remarks(cluster, printer);
-    let mut terms = terms(Terms::of_command(who, typed.reason.clone()), &typed.taking);
+    if args.output.output.is_some() {
+        printer.keep_for_documents();
+    }
+    let mut terms = terms(Terms::of_command(who.clone(), typed.reason.clone()), &typed.taking);
     let asks = args.write.dry_run == DryRun::None;
     terms.overwrites_reason =
         confirm_reasons(typed.yes, asks, &mut targets, &terms, cluster, printer).await?;
+    let looked_at = targets.clone();
     let claims = claims(targets, &terms, seconds, typed.wait.into(), &writing(&args.write))?;
     if args.write.dry_run == DryRun::Client {
-        return imagine(&claims, cluster, printer);
+        imagine(&claims, cluster, printer)?;
+        return document(args, looked_at, &[], &who, cluster, printer).map(|()| ExitCode::Done);
     }
     let taken =
         take_all(cluster, &claims, typed.wait.into(), interrupts(), &mut TakingReport::new(printer)).await;
     let taken = taken.map_err(not_taken_error)?;
-    let written = print(args, &taken, cluster, printer);
+    let written = print(args, &taken, cluster, printer)
+        .and_then(|()| document(args, looked_at, &taken, &who, cluster, printer));
     // What cannot be printed is not kept; a reader that closed the pipe (`… | head`) has what it wanted.
     if written.as_ref().is_err_and(|error| !error.is_silent()) && args.write.dry_run == DryRun::None {
         let held: Vec<Held> = taken.into_iter().map(|(held, _)| held).collect();
@@ -43,6 +50,26 @@ pub async fn run(args: &Acquire, cluster: &Cluster, printer: &mut Printer) -> Re
         taking::released(&held, outcomes, printer);
     }
     written.map(|()| ExitCode::Done)
+}
+
+/// `-o`: the nodes with the leases as they were written; if they were not, as they were read.
+fn document(
+    args: &Acquire,
+    targets: Vec<NodeTarget>,
+    taken: &[TakenLease],
+    who: &Who,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<()> {
+    let Some(format) = args.output.output else { return Ok(()) };
+    let now = cluster.server_time();
+    let row = |target: NodeTarget| {
+        let held = taken.iter().map(|(held, _)| held).find(|held| held.at.name == target.node.name);
+        let lease = held.map(Held::lease).or(target.lease);
+        MaintenanceRow::new(NodeTarget { lease, ..target }, who, now)
+    };
+    let rows: Vec<_> = targets.into_iter().map(row).collect();
+    report(&rows, format, cluster, printer)
 }
 
 /// What was acquired.
@@ -82,10 +109,10 @@ fn held_for(held: &Held, seconds: i32, cluster: &Cluster) -> jiff::SignedDuratio
 }
 
 /// What would be done, by what is known here.
-fn imagine(claims: &[KnownClaim], cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
+fn imagine(claims: &[KnownClaim], cluster: &Cluster, printer: &mut Printer) -> Result<()> {
     check_all(cluster, claims).map_err(|blocked| blocked_node(&blocked))?;
     for (claim, _) in claims {
         printer.done(&format!("{} acquired, held by {} (dry run)", claim.name(), claim.who()))?;
     }
-    Ok(ExitCode::Done)
+    Ok(())
 }

@@ -18,7 +18,7 @@ use crate::{
     error::{Error, Result},
     exit::ExitCode,
     output::{
-        Printer, prompt,
+        Format, Printer, prompt,
         words::leases::{blocked_node, in_the_way},
     },
 };
@@ -26,11 +26,13 @@ use kube_leases::{
     client::{Cluster, single::Writing},
     protocols::{self, KnownClaim, NodeTarget, Selection, Wait},
     rules::{
+        holder::Who,
         maintenance,
         taking::{ClaimObstacle, OverwritesReason, Terms},
     },
 };
 
+use self::row::MaintenanceRow;
 use super::{dry_run_note, holder::who, tell_remarks, writing};
 
 /// How many nodes are asked about at once.
@@ -65,6 +67,24 @@ fn selection(which: &cli::Nodes, deleted_too: bool) -> Result<Selection> {
         });
     }
     Ok(Selection { names: which.names().to_vec(), labels: which.selector.clone(), deleted_too })
+}
+
+/// `-o`: how nodes stand after what was done, by the leases as they were written, or as they are read again.
+fn report(rows: &[MaintenanceRow], format: Format, cluster: &Cluster, printer: &mut Printer) -> Result<()> {
+    match rows {
+        [one] => printer.single(one, format, true, cluster.server_time()),
+        all => printer.listing(all, format, true, cluster.server_time()),
+    }
+}
+
+/// How these nodes stand now.
+async fn rows_of(names: Vec<String>, who: &Who, cluster: &Cluster) -> Result<Vec<MaintenanceRow>> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let which = Selection { names, labels: None, deleted_too: true };
+    let (targets, now) = (protocols::targets(cluster, &which).await?, cluster.server_time());
+    Ok(targets.into_iter().map(|target| MaintenanceRow::new(target, who, now)).collect())
 }
 
 /// The seconds of a lease that is not renewed.

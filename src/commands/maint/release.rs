@@ -1,4 +1,4 @@
-use super::{dry_run_note, remaining_targets, who, writing};
+use super::{dry_run_note, remaining_targets, report, rows_of, who, writing};
 use crate::{
     cli::{DryRun, Release},
     error::{Error, Result},
@@ -21,6 +21,11 @@ pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Re
         who(args.identity.holder(), args.admin, cluster),
         remaining_targets(&args.nodes, cluster)
     )?;
+    if args.output.output.is_some() {
+        printer.keep_for_documents();
+    }
+    // What is free in the end.
+    let mut free = Vec::new();
     // All are looked at, and asked about, before any is written.
     let mut planned: Vec<(NodeTarget, Object<Lease>, Who)> = Vec::new();
     for target in targets {
@@ -37,7 +42,10 @@ pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Re
         };
         match whose {
             Some((lease, whose)) => planned.push((target, lease, whose)),
-            None if args.nodes.are_named() => printer.done(&format!("{name} is free already"))?,
+            None if args.nodes.are_named() => {
+                printer.done(&format!("{name} is free already"))?;
+                free.push(name.clone());
+            }
             None => {}
         }
     }
@@ -56,6 +64,7 @@ pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Re
         let error = match outcome {
             // All are released, whether or not that can be printed.
             Ok(Released::Yes) => {
+                free.push(name.clone());
                 let words = format!("{name} released{note}");
                 return written = std::mem::replace(&mut written, Ok(())).and(printer.done(&words));
             }
@@ -81,6 +90,10 @@ pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Re
             }
         }
         _ => release_found(cluster, &found, &writing(&args.write), outcome).await,
+    }
+    if let Some(format) = args.output.output {
+        let rows = rows_of(free, &who, cluster).await?;
+        written = written.and_then(|()| report(&rows, format, cluster, printer));
     }
     failure.map_or(written.map(|()| ExitCode::Done), Err)
 }

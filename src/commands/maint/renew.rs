@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::{dry_run_note, targets, unrenewed_seconds, who, writing};
+use super::{dry_run_note, report, rows_of, targets, unrenewed_seconds, who, writing};
 use crate::{
     cli::{DryRun, Renew},
     commands::interrupts::interrupts,
@@ -44,7 +44,10 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
     for target in &targets {
         check(target, &who, now)?;
     }
-    let terms = Terms { renews: true, ignore_medik8s: true, ..Terms::of_command(who, None) };
+    if args.output.output.is_some() {
+        printer.keep_for_documents();
+    }
+    let terms = Terms { renews: true, ignore_medik8s: true, ..Terms::of_command(who.clone(), None) };
     let writing = writing(&args.write);
     let claim = |target: NodeTarget| {
         let claim = Claim::on_node(target.node, terms.clone(), seconds);
@@ -70,7 +73,11 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
     let interrupted: Vec<_> = names.filter(|name| !outcomes.contains_key(*name)).collect();
     let interrupted = interrupted.join(", ");
     let mut written = Ok(());
+    let mut renewed = Vec::new();
     for (name, outcome) in outcomes {
+        if outcome.is_ok() {
+            renewed.push(name.clone());
+        }
         match outcome {
             Ok(Some(before)) if !before.is_valid(now) => {
                 let length = length.replacen(" for", ", held for", 1);
@@ -90,6 +97,10 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
             printer.error(&earlier);
         }
         printer.warn(&format!("interrupted, not renewed: {interrupted}"));
+    }
+    if let Some(format) = args.output.output {
+        let rows = rows_of(renewed, &who, cluster).await?;
+        written = written.and_then(|()| report(&rows, format, cluster, printer));
     }
     failure.map_or(written.map(|()| ExitCode::Done), Err)
 }

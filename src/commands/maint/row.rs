@@ -36,7 +36,7 @@ impl MaintenanceRow {
         Self {
             is_valid: standing.is_valid(now),
             standing,
-            // Nobody works on a node that is deleted.
+            // There is nothing left to work on.
             abandoned: lease.is_some_and(|lease| {
                 maintenance::is_abandoned(lease, who, now)
                     || (target.node.uid.is_empty() && !lease.holder().is_empty())
