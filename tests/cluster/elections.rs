@@ -438,6 +438,7 @@ fn where_leadership_moves_when_a_priority_is_cleared_is_predicted_by_the_rule() 
         {
             let (plugin, world, namespace) = (&plugin, &world, &namespace);
             scope.spawn(move || {
+                // Until there is a leader again may take 15 seconds, after the time to step down.
                 let host = format!("b-{lease}");
                 let args = [
                     "candidates",
@@ -449,7 +450,7 @@ fn where_leadership_moves_when_a_priority_is_cleared_is_predicted_by_the_rule() 
                     "--yes",
                     "--wait",
                     "--for",
-                    "15s",
+                    "40s",
                 ];
                 let set = plugin.run(&args).expect(0);
                 assert!(set.stderr.contains("When that is cleared, "), "{set:?}");
