@@ -4,6 +4,7 @@
 //! warnings, errors, hints) goes to stderr.
 
 use std::{
+    borrow::Cow,
     collections::BTreeSet,
     io::{self, IsTerminal as _, Write as _},
     sync::{Arc, Mutex, PoisonError},
@@ -109,7 +110,9 @@ impl Printer {
     }
 
     pub(super) fn look(&self) -> Look {
-        Look { colour: self.colour_out, bars: self.terminal, width: None }
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].map(std::env::var_os);
+        let bars = self.terminal && has_blocks(locale.iter().flatten().map(|it| it.to_string_lossy()));
+        Look { colour: self.colour_out, bars, width: None }
     }
 
     /// Writes text that this module has made.
@@ -253,6 +256,37 @@ impl Printer {
     }
 }
 
+/// Whether a terminal of this locale has block characters: the first variable that is set counts. Where none is, as
+/// in many containers, the terminal is taken for one of today.
+fn has_blocks<'a>(locale: impl IntoIterator<Item = Cow<'a, str>>) -> bool {
+    locale.into_iter().find(|value| !value.is_empty()).is_none_or(|value| {
+        let value = value.to_lowercase();
+        value.contains("utf-8") || value.contains("utf8")
+    })
+}
+
 pub(super) fn names<I: Item>(items: &[I]) -> String {
     items.iter().fold(String::new(), |text, item| text + &sanitise::line(&item.resource()) + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_are_drawn_where_the_locale_has_them() {
+        for (locale, drawn) in [
+            (&[][..], true),
+            (&["C.UTF-8"], true),
+            (&["en_US.utf8"], true),
+            (&["C"], false),
+            (&["POSIX"], false),
+            (&["de_DE.ISO-8859-1"], false),
+            // The first that is set counts.
+            (&["C", "en_US.UTF-8"], false),
+            (&["", "en_US.UTF-8"], true),
+        ] {
+            assert_eq!(has_blocks(locale.iter().map(|it| Cow::Borrowed(*it))), drawn, "{locale:?}");
+        }
+    }
 }
