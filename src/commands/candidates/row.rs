@@ -113,7 +113,7 @@ fn happened_words(happened: &CandidateEvent) -> (&'static str, String, Tone) {
             let took = after.map(|took| format!("acknowledged the ping in {} ms", took.as_millis()));
             ("acked", took.unwrap_or_default(), Tone::Good)
         }
-        CandidateEvent::Silent => ("silent", "did not acknowledge the ping".to_owned(), Tone::Bad),
+        CandidateEvent::Silent => ("stale", "did not acknowledge the ping".to_owned(), Tone::Bad),
         CandidateEvent::Became { state, before } => {
             (election::state(*state), format!("was {}", election::state(*before)), state_tone(*state))
         }
@@ -289,7 +289,7 @@ mod tests {
                 "acked",
                 "acknowledged the ping in 12 ms",
             ),
-            (CandidateEvent::Silent, "silent", "did not acknowledge the ping"),
+            (CandidateEvent::Silent, "stale", "did not acknowledge the ping"),
             (
                 CandidateEvent::Became { state: CandidateState::Stale, before: CandidateState::Acked },
                 "stale",
