@@ -220,10 +220,11 @@ fn medik8s_that_was_listed_is_not_ignored_when_it_cannot_be_read() {
     let label = format!("listed={}", random());
     shared().kubectl(&["label", "node", &a, &b, &label]);
     others(&[&b]);
-    let (refused, path) = (AtomicBool::new(false), format!("/{MEDIK8S}/leases/node-{a}"));
+    // By its name, and then out of a list of those with that name.
+    let (refused, leases, name) = (AtomicUsize::new(0), format!("/{MEDIK8S}/leases"), format!("node-{a}"));
     let proxy = FaultProxy::start(shared(), move |_, asked| {
-        let first = asked.contains(&path) && !refused.swap(true, Ordering::SeqCst);
-        if first { Fault::Refuse(403) } else { Fault::None }
+        let of_it = asked.contains(&leases) && asked.contains(&name);
+        if of_it && refused.fetch_add(1, Ordering::SeqCst) < 2 { Fault::Refuse(403) } else { Fault::None }
     });
     let mut one = gathering(&Plugin::new(&proxy.kubeconfig), &[], &["-l", &label]);
     write(MEDIK8S, &format!("node-{a}"), "node-maintenance", 120);
