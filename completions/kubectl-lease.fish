@@ -559,7 +559,7 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and _
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l proxy-url -d 'URL of the proxy to use for requests to the server' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l abandoned -d 'Only list leases that look abandoned: expired without a release, held for over an hour without a renewal, held by an administrator for over a day, without the times to judge them by, or of a node that was deleted'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l held -d 'Only list nodes that are held'
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l mine -d 'Only list nodes that you hold'
+complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l mine -d 'Only list nodes that you hold, also by \'maint run\' and where the lease has expired'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l exit-code -d 'Exit with code 4 if leases are listed that look abandoned'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -s w -l watch -d 'After listing the requested objects, watch for changes'
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from list" -l no-headers -d 'When using the table or wide output format, don\'t print headers'
@@ -574,7 +574,6 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and _
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l dry-run -d 'Must be "none", "client", or "server". If client, only print what would be done, without sending it; this is the default if no value is given. If server, submit server-side requests without persisting anything' -r -f -a "none\t''
 client\t''
 server\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l field-manager -d 'Name of the manager used to track field ownership' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l kubeconfig -d 'Path to the kubeconfig file to use for CLI requests' -r -F
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l context -d 'The name of the kubeconfig context to use' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand maint; and __fish_seen_subcommand_from run" -l cluster -d 'The name of the kubeconfig cluster to use' -r
@@ -608,7 +607,6 @@ complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l hol
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l dry-run -d 'Must be "none", "client", or "server". If client, only print what would be done, without sending it; this is the default if no value is given. If server, submit server-side requests without persisting anything' -r -f -a "none\t''
 client\t''
 server\t''"
-complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l field-manager -d 'Name of the manager used to track field ownership' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l kubeconfig -d 'Path to the kubeconfig file to use for CLI requests' -r -F
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l context -d 'The name of the kubeconfig context to use' -r
 complete -c kubectl-lease -n "__fish_kubectl_lease_using_subcommand hold" -l cluster -d 'The name of the kubeconfig cluster to use' -r

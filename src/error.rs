@@ -107,8 +107,9 @@ impl Error {
     pub fn exit_code(&self) -> ExitCode {
         use library::Error as Lib;
         match self {
+            Self::Usage { .. } => ExitCode::Usage,
             // What the server cannot make sense of is what was typed, such as a field selector.
-            Self::Usage { .. } | Self::Library(Lib::Api { code: 400, .. }) => ExitCode::Usage,
+            Self::Library(Lib::Api { code: 400, reason, .. }) if reason == "BadRequest" => ExitCode::Usage,
             Self::NotFound { .. } => ExitCode::NotFound,
             Self::Held { .. } => ExitCode::Held,
             Self::Refused { .. } => ExitCode::Refused,
@@ -309,8 +310,8 @@ mod tests {
         use library::Error as Lib;
         let server = || "https://127.0.0.1:6443".to_owned();
         let message = String::new;
-        let api = |code| {
-            Error::Library(Lib::Api { code, reason: message(), message: message(), retry_after: None })
+        let api = |code, reason: &str| {
+            Error::Library(Lib::Api { code, reason: reason.into(), message: message(), retry_after: None })
         };
         let needs =
             Permission { verbs: "list", resource: "leases.coordination.k8s.io".into(), namespace: None };
@@ -324,9 +325,11 @@ mod tests {
             (Error::Library(Lib::Unauthenticated { server: server(), message: message() }), 7),
             (Error::Library(Lib::Forbidden { message: message(), needs }), 7),
             (Error::Library(Lib::NotServed { server: server(), api: message() }), 1),
-            (api(500), 1),
-            (api(400), 2),
-            (api(504), 124),
+            (api(500, "InternalError"), 1),
+            (api(400, "BadRequest"), 2),
+            // Of something that is no kube-apiserver.
+            (api(400, ""), 1),
+            (api(504, "Timeout"), 124),
             (Error::Library(Lib::BadAnswer { server: server(), cause: message() }), 1),
             (Error::Output(io::ErrorKind::StorageFull.into()), 1),
             (Error::Output(io::ErrorKind::BrokenPipe.into()), 0),

@@ -153,7 +153,7 @@ fn pod_word(word: &str) -> std::result::Result<PodWord, String> {
 }
 
 /// What a person may have meant before the slash, rather than a namespace of that name.
-const OTHER_KINDS: [&str; 22] = [
+const OTHER_KINDS: [&str; 35] = [
     "deployment",
     "deployments",
     "deploy",
@@ -173,6 +173,19 @@ const OTHER_KINDS: [&str; 22] = [
     "job",
     "jobs",
     "job.batch",
+    "cronjob",
+    "cronjobs",
+    "cj",
+    "service",
+    "services",
+    "svc",
+    "configmap",
+    "configmaps",
+    "cm",
+    "secret",
+    "secrets",
+    "pvc",
+    "pv",
     "node",
     "nodes",
     "no",

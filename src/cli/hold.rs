@@ -8,7 +8,7 @@ use super::{
     identity::Identity,
     values::{kept_duration, lease_name},
     wait::{Wait, WaitFlag as _},
-    write::Write,
+    write::Trial,
 };
 
 const EXAMPLES: &str = "\
@@ -51,7 +51,7 @@ pub struct Hold {
     pub identity: Identity,
 
     #[command(flatten)]
-    pub write: Write,
+    pub trial: Trial,
 
     /// Command to run, with its arguments.
     #[arg(last = true, required = true, value_name = "COMMAND")]

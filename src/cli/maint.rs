@@ -12,7 +12,7 @@ use super::{
     taking::Taking,
     values::{kept_duration, lease_duration, reason},
     wait::{Wait, WaitFlag as _},
-    write::{Output, Write},
+    write::{Output, Trial, Write},
 };
 use crate::output::Format;
 
@@ -260,7 +260,7 @@ pub struct Only {
     #[arg(long, boolean())]
     pub held: bool,
 
-    /// Only list nodes that you hold.
+    /// Only list nodes that you hold, also by 'maint run' and where the lease has expired.
     #[arg(long, boolean())]
     pub mine: bool,
 }
@@ -301,7 +301,7 @@ pub struct Run {
     pub admin: bool,
 
     #[command(flatten)]
-    pub write: Write,
+    pub trial: Trial,
 
     /// Command to run, with its arguments.
     #[arg(last = true, required = true, value_name = "COMMAND")]

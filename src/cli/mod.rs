@@ -143,7 +143,9 @@ impl Cli {
             Command::Fence(_) => "fence",
             _ => return Ok(()),
         };
-        let Some(namespace) = &self.connection.namespace else { return Ok(()) };
+        let Some(namespace) = self.connection.namespace.as_ref().filter(|name| !name.is_empty()) else {
+            return Ok(());
+        };
         Err(crate::error::Error::Usage {
             message: format!("--namespace ({namespace}) cannot be used with '{command}'"),
             hint: Some("it is about the whole cluster; leave out -n".to_owned()),

@@ -36,7 +36,7 @@ Examples:
 ///
 /// A controller that was scaled to 0 or suspended by a command that 'force-delete' printed, and was not
 /// restored, is reported on stderr with the command that restores it and what to check before; with -o
-/// json, as 'stopped'.
+/// json, as 'stopped'. Not with a node, a selector or -n.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, alias = "partition", verbatim_doc_comment)]
 pub struct Partitions {

@@ -22,6 +22,17 @@ pub struct Write {
     pub field_manager: String,
 }
 
+/// Of commands that write again and again, which no manager of fields is chosen for.
+#[derive(Debug, Args)]
+pub struct Trial {
+    /// Must be "none", "client", or "server". If client, only print what would be done, without sending it;
+    /// this is the default if no value is given. If server, submit server-side requests without persisting
+    /// anything.
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "client",
+        default_value = "none", value_name = "STRATEGY", hide_possible_values = true)]
+    pub dry_run: DryRun,
+}
+
 /// In which format what was done is printed.
 #[derive(Debug, Args)]
 pub struct Output {

@@ -162,7 +162,7 @@ impl Fencing<'_> {
 
     fn done(&mut self) {
         let word = if self.args.undo { "put back into service" } else { "fenced" };
-        self.print(&format!("{} {word}{}", self.args.node, dry_run_note(&self.args.write)));
+        self.print(&format!("{} {word}{}", self.args.node, dry_run_note(self.args.write.dry_run)));
     }
 
     fn outcome(self, outcome: Result<(), NotFenced>) -> Result<ExitCode> {
@@ -304,7 +304,9 @@ fn confirm(
     let node = &args.node;
     if args.undo && args.confirm {
         let heard = heard(shown, now);
-        printer.warn(&format!("{node} is not back ({heard}): pods are scheduled there, and do not start"));
+        printer.warn(&format!(
+            "{node} is not back ({heard}): its pods are not ended any more without asking the machine"
+        ));
     }
     // Undoing it ends nothing.
     let harmed = if args.undo { None } else { shown.harm(around, now).map(harm) };

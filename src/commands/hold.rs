@@ -1,6 +1,6 @@
 //! `kubectl lease hold`.
 
-use super::{holder::who, interrupts::interrupts, under, writing};
+use super::{holder::who, interrupts::interrupts, under};
 use crate::{
     cli::{DryRun, Hold},
     error::{Error, Result},
@@ -12,7 +12,10 @@ use crate::{
     },
 };
 use kube_leases::{
-    client::{Cluster, single::Address},
+    client::{
+        Cluster,
+        single::{Address, Writing},
+    },
     protocols::{Claim, NotTaken, acquire_observed, check_all, process_suffix},
     rules::{
         deadline::Schedule,
@@ -40,17 +43,18 @@ pub async fn run(args: &Hold, cluster: &Cluster, printer: &mut Printer) -> Resul
     }
     let who = if args.identity.holder().is_some() { who } else { who.unique(&process_suffix()) };
     let seconds = i32::try_from(args.duration.as_secs()).unwrap_or(i32::MAX);
-    let claim = Claim::new(at, Terms::observed(who), seconds).written(writing(&args.write));
-    if args.write.dry_run == DryRun::Client {
+    let claim = Claim::new(at, Terms::observed(who), seconds)
+        .written(Writing { dry_run: args.trial.dry_run == DryRun::Server, ..Writing::default() });
+    if args.trial.dry_run == DryRun::Client {
         let known = [(claim, lease)];
         check_all(cluster, &known).map_err(|blocked| not_held(NotTaken::Blocked(blocked)))?;
-        return under::imagine([args.name.as_str()].into_iter(), &args.command, &args.write, printer);
+        return under::imagine([args.name.as_str()].into_iter(), &args.command, args.trial.dry_run, printer);
     }
     let mut progress = TakingReport::new(printer);
     let held = acquire_observed(cluster, &claim, lease, args.wait.into(), interrupts(), &mut progress).await;
     let held = held.map_err(not_held)?;
-    if args.write.dry_run == DryRun::Server {
-        return under::imagine([args.name.as_str()].into_iter(), &args.command, &args.write, printer);
+    if args.trial.dry_run == DryRun::Server {
+        return under::imagine([args.name.as_str()].into_iter(), &args.command, args.trial.dry_run, printer);
     }
     under::run(&[held], Schedule::new(args.duration), &program, &args.command, cluster, printer).await
 }

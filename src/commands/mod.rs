@@ -59,7 +59,7 @@ pub fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode> {
     let exit = runtime.block_on(async {
         let timeout = Some(cli.connection.request_timeout).filter(|timeout| *timeout > Duration::ZERO);
         // As typed: where it is not, some commands look in all namespaces.
-        let namespace = cli.connection.namespace.clone();
+        let namespace = cli.connection.namespace.clone().filter(|name| !name.is_empty());
         let namespace = namespace.as_deref();
         let cluster = Cluster::new(connection::load(&cli.connection)?, timeout).await?;
         let cluster = cluster.acting_as(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
@@ -92,8 +92,8 @@ fn writing(flags: &Write) -> Writing {
 }
 
 /// What is said behind what a dry run would have done.
-fn dry_run_note(flags: &Write) -> &'static str {
-    match flags.dry_run {
+fn dry_run_note(dry_run: DryRun) -> &'static str {
+    match dry_run {
         DryRun::None => "",
         DryRun::Client => " (dry run)",
         DryRun::Server => " (server dry run)",

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use super::dry_run_note;
 use crate::{
-    cli::Write,
+    cli::DryRun,
     error::{Error, Result},
     exit::ExitCode,
     output::Printer,
@@ -70,14 +70,14 @@ pub async fn run(
 pub fn imagine<'a>(
     names: impl Iterator<Item = &'a str>,
     command: &[OsString],
-    write: &Write,
+    dry_run: DryRun,
     printer: &mut Printer,
 ) -> Result<ExitCode> {
     for name in names {
-        printer.done(&format!("{name} acquired{}", dry_run_note(write)))?;
+        printer.done(&format!("{name} acquired{}", dry_run_note(dry_run)))?;
     }
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    printer.done(&format!("'{}' run under it{}", words.join(" "), dry_run_note(write)))?;
+    printer.done(&format!("'{}' run under it{}", words.join(" "), dry_run_note(dry_run)))?;
     Ok(ExitCode::Done)
 }
 

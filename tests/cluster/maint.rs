@@ -498,6 +498,11 @@ fn the_list_shows_every_node_and_what_was_forgotten() {
     has(&listed(&["--held"], 0), &[&held, &admin, &ahead, &deleted], &[&free, &forgotten]);
     has(&listed(&["--mine", "--holder", "jane"], 0), &[&held, &deleted], &[&free, &admin, &ahead]);
     has(&listed(&["--mine", "--exit-code", "--holder", "nobody-else"], 0), &[], &left);
+    let old = &["--mine", "--abandoned", "--exit-code", "--holder", "john"];
+    has(&listed(old, 4), &[&forgotten], &[&admin, &held]);
+    let process = json!({ "holderIdentity": "jane#1f2e", "leaseDurationSeconds": 60, "renewTime": ago(5) });
+    write(shared(), NAMESPACE, &free, &process);
+    has(&listed(&["--mine", "--holder", "jane"], 0), &[&held, &free], &[&forgotten]);
 }
 
 /// For programs: the lease as it was written, and what is for people on stderr.
@@ -571,6 +576,9 @@ fn a_dry_run_of_a_command_under_a_lease_shows_what_would_be_done() {
             format!("{name} acquired ({note})\n'echo ran it' run under it ({note})\n")
         );
     }
+    plugin()
+        .run(&["maint", "run", &held, "--dry-run=server", "--wait=1s", "--holder", "john", "--", "true"])
+        .expect(124);
     let leases = |namespace| shared().kubectl(&["get", "leases", "-n", namespace, "-o", "name"]);
     assert!(!leases(NAMESPACE).contains(&free) && !leases("default").contains(&name));
     assert_eq!(lease(shared(), &held), before);

@@ -24,7 +24,7 @@ use crate::{
         faults::{Fault, FaultProxy, Gate},
         random,
     },
-    plugin::{Plugin, wait_for},
+    plugin::{BINARY, Plugin, wait_for},
     shared,
 };
 
@@ -547,17 +547,65 @@ fn the_verdict_on_a_pod_is_a_document() {
         [&of(&stateful)["result"], &of(&stateful)["error"]["exitCode"]],
         [&json!("refused"), &json!(6)]
     );
-    assert_eq!(of("lost")["choice"], Value::Null, "{attempt}");
+    assert_eq!([&of("lost")["choice"], &of("lost")["result"]], [&json!("force"), &Value::Null], "{attempt}");
 
     // What was done, and what came of it; what is for people is on stderr.
     let (done, outcome) = document(&["lost", "--confirm", "-o", "json"], 0);
     assert_eq!([&done["result"], &done["outcome"]["gone"]], [&json!("done"), &json!(true)], "{done}");
     assert!(outcome.stderr.contains("lost force-deleted, risk low"), "{outcome:?}");
     assert_eq!(uid(&namespace, "lost"), "");
-    let named =
-        plugin().run(&["force-delete", &stateful, "-n", &namespace, "--dry-run", "-o", "name"]).expect(0);
-    assert_eq!(named.stdout, format!("pod/{stateful}\n"));
     plugin().run(&["force-delete", &stateful, "-n", &namespace, "-o", "table"]).expect(2);
+}
+
+/// Not all goes, not all is waited for, the reader goes, or the user does.
+#[test]
+fn what_was_done_is_told_whatever_comes_after_it() {
+    let (namespace, silent, alive) = (namespace(), silent_node(), living_node());
+    let stateful = owned_pod("StatefulSet", &namespace, &alive);
+    let run = |args: &[&str], code| {
+        plugin().run(&[&["force-delete", "-n", &namespace], args].concat()).expect(code).stdout
+    };
+    let parsed = |text: &str| -> Value { serde_json::from_str(text).unwrap_or_else(|_| panic!("{text}")) };
+    let finalizers = |name: &str, finalizers: &str| {
+        let patch = format!(r#"{{"metadata":{{"finalizers":{finalizers}}}}}"#);
+        shared().kubectl(&["patch", "pod", name, "-n", &namespace, "-p", &patch]);
+    };
+    for name in ["kept", "free"] {
+        shared().apply(&pod(&namespace, name, &silent));
+    }
+    finalizers("kept", r#"["test/keeps"]"#);
+
+    // All verdicts, also beside one that force does not help, and one that no flag is enough for.
+    let all = parsed(&run(&["--node", &silent, "--dry-run", "-o", "json"], 6));
+    let of = |name: &str| all["items"].as_array().unwrap().iter().find(|it| it["name"] == name).unwrap();
+    assert_eq!([&of("kept")["result"], &of("free")["result"]], ["refused", "dry-run"], "{all}");
+    assert_eq!(run(&["--node", &silent, "--dry-run", "-o", "name"], 6), "pod/free\n");
+    let verdict = parsed(&run(&[&stateful, "--dry-run", "-o", "json"], 0));
+    assert_eq!([&verdict["choice"], &verdict["result"]], ["force", "refused"], "{verdict}");
+    assert_eq!(run(&[&stateful, "--dry-run", "-o", "name"], 0), "");
+
+    // The error counts for more than that its reader has gone.
+    let words = ["force-delete", &stateful, "-n", &namespace, "--confirm", "--i-have-fenced", "-o", "json"];
+    let output = std::process::Command::new("sh")
+        .args(["-c", r#"{ "$@"; echo "code $?" >&2; } | true"#, "sh", BINARY])
+        .args(words)
+        .env("KUBECONFIG", shared().kubeconfig(User::Admin, 0))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("error: ") && said.ends_with("code 6\n"), "{said}");
+
+    let kept = parsed(&run(&["kept", "--confirm", "--anyway", "--wait=1s", "-o", "json"], 124));
+    assert_eq!([&kept["result"], &kept["error"]["exitCode"]], [&json!("done"), &json!(124)], "{kept}");
+    let words =
+        ["force-delete", "free", "kept", "-n", &namespace, "--confirm", "--anyway", "--wait", "-o", "json"];
+    let mut waiting = plugin().start(&words);
+    waiting.until_stderr("both are deleted", SOON, |text| text.contains("kept marked for deletion"));
+    waiting.signal("TERM");
+    assert_eq!(waiting.wait(), 130, "{}", waiting.stderr());
+    let told = parsed(&waiting.stdout());
+    assert!(told["items"].as_array().unwrap().iter().all(|it| it["result"] == "done"), "{told}");
+    finalizers("kept", "null");
 }
 
 /// Of `--node`, of what is offered, and of what is listed.

@@ -52,7 +52,12 @@ impl Which<'_> {
 
     /// Whether the whole cluster is meant.
     pub fn is_all(&self) -> bool {
-        self.node.is_none() && self.namespace.is_none() && self.sees_all()
+        self.namespace.is_none() && self.is_whole()
+    }
+
+    /// Whether all nodes are shown.
+    pub fn is_whole(&self) -> bool {
+        self.node.is_none() && self.sees_all()
     }
 
     /// Whether all nodes are looked at, so that one that is not among them does not exist.

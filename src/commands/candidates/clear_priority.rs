@@ -66,7 +66,7 @@ pub async fn run(
     words.extend(plans.iter().flat_map(|plan| consequences(plan, args.force)));
     agree(&words, args.yes, args.write.dry_run, cluster, printer)?;
 
-    let mut reporter = Reporter::new(printer, cluster.flags()).with_note(dry_run_note(&args.write));
+    let mut reporter = Reporter::new(printer, cluster.flags()).with_note(dry_run_note(args.write.dry_run));
     if args.write.dry_run == DryRun::Client {
         for candidate in candidates {
             let _ = reporter.cleared(candidate);

@@ -57,7 +57,7 @@ pub async fn run(
     words.extend(moves.iter().flat_map(|plan| follows(plan, false)));
     agree(&words, args.yes, args.write.dry_run, cluster, printer)?;
 
-    let note = dry_run_note(&args.write);
+    let note = dry_run_note(args.write.dry_run);
     let mut failed: Option<Error> = None;
     let mut report = |outcome: PruneOutcome<'_>| {
         let error = match outcome {

@@ -72,7 +72,7 @@ pub async fn run(
     let mut reporter = Reporter::new(printer, cluster.flags());
     match outcome {
         Ok(RepairOutcome::Repaired(plan)) => {
-            if reporter.done(&format!("{called} repaired{}", dry_run_note(&args.write))).is_break() {
+            if reporter.done(&format!("{called} repaired{}", dry_run_note(args.write.dry_run))).is_break() {
                 return reporter.end(Ok(())).map(|()| ExitCode::Done);
             }
             let followed = match Wait::from(args.wait).limit().filter(|_| args.write.dry_run == DryRun::None)

@@ -95,7 +95,7 @@ pub async fn run(
     agree(&words(args, &targets), args.yes, args.write.dry_run, cluster, printer)?;
 
     let mut reporter = Reporter::new(printer, cluster.flags())
-        .with_note(dry_run_note(&args.write))
+        .with_note(dry_run_note(args.write.dry_run))
         .with_priority(args.priority);
     if args.write.dry_run == DryRun::Client {
         for target in &targets {

@@ -57,43 +57,51 @@ pub async fn run(
     cluster: &Reached,
     printer: &mut Printer,
 ) -> Result<ExitCode> {
-    tokio::select! {
+    let looked = tokio::select! {
+        biased;
+        interruption = interrupted() => Err(interruption),
+        looked = look(args, namespace, cluster) => looked,
+    };
+    let Looked { judged, mut around, who } = looked?;
+    if args.output.output.is_some() {
+        printer.keep_for_documents();
+    }
+    for one in &judged {
+        show(one, cluster, printer);
+    }
+    let mut report = Report::new(&judged);
+    let outcome = tokio::select! {
         // Asked about first, so that Ctrl-C at a question is an answer to it and leaves the terminal as
         // it was.
         biased;
         interruption = interrupted() => Err(interruption),
-        outcome = look_and_delete(args, namespace, cluster, printer) => outcome,
-    }
+        outcome = decide_and_delete(args, &judged, &who, &mut around, &mut report, cluster, printer) => outcome,
+    };
+    let Some(format) = args.output.output else { return outcome };
+    // Whatever came of it; why it failed counts for more than that this cannot be printed.
+    let written = report.print(format, args, cluster, printer);
+    outcome.and_then(|code| written.map(|()| code))
 }
 
-async fn look_and_delete(
-    args: &ForceDelete,
-    namespace: Option<&str>,
-    cluster: &Reached,
-    printer: &mut Printer,
-) -> Result<ExitCode> {
+/// What was found out before anything is asked.
+struct Looked {
+    judged: Vec<Judged>,
+    around: Surroundings,
+    who: String,
+}
+
+async fn look(args: &ForceDelete, namespace: Option<&str>, cluster: &Reached) -> Result<Looked> {
     let pods = chosen(args, namespace, cluster).await?;
     let values: Vec<&Pod> = pods.iter().map(|pod| &**pod).collect();
     let who = async { Ok(who(None, false, cluster).await.ok()) };
-    let ((), mut around, who) = tokio::try_join!(
+    let ((), around, who) = tokio::try_join!(
         check_permissions(args, &values, cluster),
         async { Ok(surroundings::read(cluster, &values).await?) },
         who
     )?;
     let who = who.map_or_else(|| "an unknown user".to_owned(), |who| who.to_string());
     let judged = judge(pods, around.clone(), args.safe, cluster.server_time());
-    for one in &judged {
-        show(one, cluster, printer);
-    }
-    let mut report = Report::new(&judged);
-    let Some(format) = args.output.output else {
-        return decide_and_delete(args, &judged, &who, &mut around, &mut report, cluster, printer).await;
-    };
-    printer.keep_for_documents();
-    let outcome = decide_and_delete(args, &judged, &who, &mut around, &mut report, cluster, printer).await;
-    // Whatever came of it.
-    report.print(format, cluster, printer)?;
-    outcome
+    Ok(Looked { judged, around, who })
 }
 
 /// All are judged and asked about before any is touched.
@@ -113,9 +121,17 @@ async fn decide_and_delete(
         let choice =
             choose(args, one, &mut asked, cluster, printer).inspect_err(|error| report.failed(one, error));
         match choice {
-            // What has no way without force is left, and the others go as far as they may.
-            Err(error) if args.safe && one.within_budget().is_none() => failures.add(error, printer),
-            choice => choices.push((one, choice?)),
+            // What has no way without force is left, and the others go as far as they may; a dry run tells of all.
+            Err(error)
+                if args.write.dry_run != DryRun::None || (args.safe && one.within_budget().is_none()) =>
+            {
+                failures.add(error, printer);
+            }
+            Err(error) => return Err(error),
+            Ok(choice) => {
+                report.chosen(one, choice);
+                choices.push((one, choice));
+            }
         }
     }
     if asked.0 {
@@ -131,7 +147,7 @@ async fn decide_and_delete(
         match act(args, one, choice, who, around, cluster, printer).await {
             Ok(()) => {
                 around.spend(&one.pod);
-                report.done(one, choice, args.write.dry_run != DryRun::None);
+                report.done(one, args.write.dry_run != DryRun::None);
                 acted.push(Acted { one, choice, began });
             }
             Err(error) => {
@@ -187,7 +203,7 @@ async fn act(
         return Err(not_deleted(why, pod, printer));
     }
     let Some(words) = words_of(one, choice) else { return Ok(()) };
-    printer.done(&format!("{} {}{}", pod.full_name(), words.done, dry_run_note(&args.write)))?;
+    printer.done(&format!("{} {}{}", pod.full_name(), words.done, dry_run_note(args.write.dry_run)))?;
     if write != DryRun::None {
         return Ok(());
     }
@@ -283,7 +299,7 @@ async fn chosen(args: &ForceDelete, namespace: Option<&str>, cluster: &Reached) 
     let found = partitions::read(cluster, &which, true, |pod| pod.is_stuck(now)).await?;
     match &args.node {
         Some(node) => on_node(node, namespace, found, cluster),
-        None => read(&pick(&offered(&found, now), cluster)?, cluster).await,
+        None => read(&pick(&offered(&found, now), namespace, cluster)?, cluster).await,
     }
 }
 
@@ -347,15 +363,22 @@ fn offered(found: &Found, now: ServerTime) -> Vec<(Address, String)> {
 }
 
 /// Asks which of them; elsewhere than on a terminal they are listed in the error.
-fn pick(offered: &[(Address, String)], cluster: &Reached) -> Result<BTreeSet<Address>> {
+fn pick(
+    offered: &[(Address, String)],
+    namespace: Option<&str>,
+    cluster: &Reached,
+) -> Result<BTreeSet<Address>> {
     if !prompt::possible() || offered.is_empty() {
         let names: Vec<String> =
             offered.iter().map(|(at, _)| format!("{} -n {}", at.name, at.namespace)).collect();
         let hint = match names.len() {
-            0 => with_flags(
-                "no pod is stranded or stuck; 'kubectl lease force-delete pod NAME -n NAMESPACE' names one",
-                cluster.flags(),
-            ),
+            0 => {
+                let place = namespace.map_or_else(String::new, |name| format!(" in {name}"));
+                let hint = format!(
+                    "no pod{place} is stranded or stuck; 'kubectl lease force-delete pod NAME -n NAMESPACE' names one"
+                );
+                with_flags(&hint, cluster.flags())
+            }
             1..=10 => format!("stranded or stuck: {}", names.join(", ")),
             more => format!("stranded or stuck: {} and {} more", names[..10].join(", "), more - 10),
         };

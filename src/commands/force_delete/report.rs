@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
+    cli::ForceDelete,
     connection::Reached,
     error::{Error, Result},
     output::{
@@ -47,17 +48,29 @@ impl<'a> Report<'a> {
     pub fn failed(&mut self, one: &Judged, error: &Error) {
         if let Some(entry) = self.entry(one) {
             let refused = matches!(error, Error::Refused { .. }) && entry.choice.is_none();
-            entry.result = Some(if refused { "refused" } else { "failed" });
+            // What was done is done, whatever was waited for after it.
+            entry.result.get_or_insert(if refused { "refused" } else { "failed" });
             entry.error = json!({
                 "exitCode": error.exit_code().code(), "message": error.to_string(), "hint": error.hint(),
             });
         }
     }
 
-    pub fn done(&mut self, one: &Judged, choice: Choice, dry_run: bool) {
+    pub fn chosen(&mut self, one: &Judged, choice: Choice) {
         if let Some(entry) = self.entry(one) {
             entry.choice = Some(choice);
-            entry.result = Some(if dry_run { "dry-run" } else { "done" });
+        }
+    }
+
+    pub fn done(&mut self, one: &Judged, dry_run: bool) {
+        if let Some(entry) = self.entry(one) {
+            // Without a confirmation it would go; with one, it is refused.
+            let refused = dry_run && entry.choice == Some(Choice::Force) && one.refusal(true).is_some();
+            entry.result = Some(match dry_run {
+                _ if refused => "refused",
+                true => "dry-run",
+                false => "done",
+            });
         }
     }
 
@@ -74,8 +87,14 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// One document for one pod, a list of several.
-    pub fn print(&self, format: Format, cluster: &Reached, printer: &mut Printer) -> Result<()> {
+    /// A document of the pod that was named, a list of several and of what was selected.
+    pub fn print(
+        &self,
+        format: Format,
+        args: &ForceDelete,
+        cluster: &Reached,
+        printer: &mut Printer,
+    ) -> Result<()> {
         if format == Format::Name {
             for entry in self.pods.iter().filter(|entry| matches!(entry.result, Some("done" | "dry-run"))) {
                 printer.raw(&format!("pod/{}\n", entry.one.pod.metadata.name))?;
@@ -84,10 +103,11 @@ impl<'a> Report<'a> {
         }
         let mut documents: Vec<Value> =
             self.pods.iter().map(|entry| document(entry, cluster.flags())).collect();
-        match documents.len() {
-            1 => printer.document("PodDeletion", documents.remove(0), format),
-            _ => printer.document("PodDeletionList", json!({ "items": documents }), format),
+        if args.names().len() == 1 && documents.len() == 1 {
+            return printer.document("PodDeletion", documents.remove(0), format);
         }
+        let list = json!({ "serverTime": cluster.server_time().0, "items": documents });
+        printer.document("PodDeletionList", list, format)
     }
 }
 

@@ -69,13 +69,13 @@ fn document(
         MaintenanceRow::new(NodeTarget { lease, ..target }, who, now)
     };
     let rows: Vec<_> = targets.into_iter().map(row).collect();
-    report(&rows, format, cluster, printer)
+    report(&rows, format, args.acquiring.nodes.names().len() == 1, cluster, printer)
 }
 
 /// What was acquired.
 fn print(args: &Acquire, taken: &[TakenLease], cluster: &Cluster, printer: &mut Printer) -> Result<()> {
     let seconds = unrenewed_seconds(args.duration, args.admin)?;
-    let note = dry_run_note(&args.write);
+    let note = dry_run_note(args.write.dry_run);
     for (held, before) in taken {
         let name = &held.at.name;
         let how = match before {

@@ -14,7 +14,7 @@ use kube_leases::{
         NodeTarget,
         target::{deleted_node, leases, medik8s_leases, nodes},
     },
-    rules::{holder::Who, lease::Lease, maintenance, node_lease::NodeLeaseState, time::ServerTime},
+    rules::{holder::Who, lease::Lease, maintenance, time::ServerTime},
 };
 
 pub async fn run(args: &MaintList, cluster: &Cluster, printer: &mut Printer) -> Result<ExitCode> {
@@ -37,7 +37,8 @@ pub async fn run(args: &MaintList, cluster: &Cluster, printer: &mut Printer) -> 
     let rows = view(who).items(&sources, now);
     if rows.is_empty() {
         printer.note(match args.only {
-            Only { abandoned: true, .. } => "no leases look abandoned",
+            Only { abandoned: true, held: false, mine: false } => "no leases look abandoned",
+            Only { abandoned: true, .. } => "no leases match",
             Only { mine: true, .. } => "you hold no nodes",
             Only { held: true, .. } => "no nodes are held",
             _ => "no nodes found",
@@ -91,7 +92,7 @@ impl View for NodeLeases {
             })
             .filter(|row| row.abandoned || !self.only.abandoned)
             .filter(|row| row.state().is_held() || !self.only.held)
-            .filter(|row| row.state() == NodeLeaseState::Yours || !self.only.mine)
+            .filter(|row| row.is_of(&self.who) || !self.only.mine)
             .collect();
         rows.sort_by_key(|row| (!row.state().is_held(), row.target.node.name.clone()));
         rows

@@ -69,10 +69,17 @@ fn selection(which: &cli::Nodes, deleted_too: bool) -> Result<Selection> {
     Ok(Selection { names: which.names().to_vec(), labels: which.selector.clone(), deleted_too })
 }
 
-/// `-o`: how nodes stand after what was done, by the leases as they were written, or as they are read again.
-fn report(rows: &[MaintenanceRow], format: Format, cluster: &Cluster, printer: &mut Printer) -> Result<()> {
+/// `-o`: how nodes stand after what was done, by the leases as they were written, or as they are read again. One that
+/// was named is a document, all else a list.
+fn report(
+    rows: &[MaintenanceRow],
+    format: Format,
+    is_named: bool,
+    cluster: &Cluster,
+    printer: &mut Printer,
+) -> Result<()> {
     match rows {
-        [one] => printer.single(one, format, true, cluster.server_time()),
+        [one] if is_named => printer.single(one, format, true, cluster.server_time()),
         all => printer.listing(all, format, true, cluster.server_time()),
     }
 }

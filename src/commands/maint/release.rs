@@ -52,7 +52,7 @@ pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Re
     if planned.is_empty() && !args.nodes.are_named() {
         printer.note("none of these is yours: nothing to release");
     }
-    let note = dry_run_note(&args.write);
+    let note = dry_run_note(args.write.dry_run);
     let found = planned.into_iter().map(|(target, lease, whose)| {
         Held::found(Address::new(maintenance::NAMESPACE, &target.node.name), whose, lease)
     });
@@ -92,8 +92,12 @@ pub async fn run(args: &Release, cluster: &Cluster, printer: &mut Printer) -> Re
         _ => release_found(cluster, &found, &writing(&args.write), outcome).await,
     }
     if let Some(format) = args.output.output {
-        let rows = rows_of(free, &who, cluster).await?;
-        written = written.and_then(|()| report(&rows, format, cluster, printer));
+        let rows = rows_of(free, &who, cluster).await;
+        written =
+            written.and_then(|()| report(&rows?, format, args.nodes.names().len() == 1, cluster, printer));
+    }
+    if let (Some(_), Err(unwritten)) = (&failure, &written) {
+        printer.error(unwritten);
     }
     failure.map_or(written.map(|()| ExitCode::Done), Err)
 }

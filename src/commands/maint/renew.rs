@@ -66,7 +66,7 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
 
     let length = age(jiff::SignedDuration::from_secs(seconds.into()));
     let length = if args.admin { ", held until released".to_owned() } else { format!(" for {length}") };
-    let note = dry_run_note(&args.write);
+    let note = dry_run_note(args.write.dry_run);
     // One that cannot be renewed is no reason to let the others run out.
     let mut failure = None;
     let names = claims.iter().map(|(claim, _)| claim.name());
@@ -99,8 +99,12 @@ pub async fn run(args: &Renew, cluster: &Cluster, printer: &mut Printer) -> Resu
         printer.warn(&format!("interrupted, not renewed: {interrupted}"));
     }
     if let Some(format) = args.output.output {
-        let rows = rows_of(renewed, &who, cluster).await?;
-        written = written.and_then(|()| report(&rows, format, cluster, printer));
+        let rows = rows_of(renewed, &who, cluster).await;
+        written =
+            written.and_then(|()| report(&rows?, format, args.nodes.names().len() == 1, cluster, printer));
+    }
+    if let (Some(_), Err(unwritten)) = (&failure, &written) {
+        printer.error(unwritten);
     }
     failure.map_or(written.map(|()| ExitCode::Done), Err)
 }

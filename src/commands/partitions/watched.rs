@@ -175,9 +175,6 @@ impl View for Watched<'_> {
     }
 
     fn remarks(&self, sources: &[Vec<Object<Followed>>], items: &[PartitionRow]) -> Vec<String> {
-        if !self.which.is_all() {
-            return Vec::new();
-        }
         let all = || sources.iter().flatten().map(|object| &*object.value);
         let workloads = all().filter_map(|object| match object {
             Followed::Workload(kind, workload) => Some((*kind, &**workload)),
@@ -189,9 +186,9 @@ impl View for Watched<'_> {
         });
         let stopped = partitions::stopped(workloads, pods, items.iter().map(PartitionRow::partition));
         let nodes = all().filter(|object| matches!(object, Followed::Node(_))).count();
-        let contacts = items.iter().map(|row| row.partition().contact);
-        let told = stopped.iter().map(|stopped| told(stopped, self.flags));
-        mass_silence(contacts, nodes).into_iter().chain(told).collect()
+        let silence = mass_silence(items.iter(), nodes).filter(|_| self.which.is_whole());
+        let told = stopped.iter().filter(|_| self.which.is_all()).map(|stopped| told(stopped, self.flags));
+        silence.into_iter().chain(told).collect()
     }
 
     fn summary(&self, items: &[PartitionRow]) -> String {
