@@ -209,7 +209,7 @@ fn nothing_selected_is_not_found() {
 fn a_selector_that_the_server_refuses_is_the_servers_words() {
     as_admin()
         .run(&["apiservers", "--field-selector", "spec.leaseName=x"])
-        .expect(1)
+        .expect(2)
         .says("\"spec.leaseName\" is not a known field selector");
 }
 

@@ -838,7 +838,7 @@ fn a_lease_that_outlived_its_node_is_listed_and_released_and_gets_an_owner_again
     wait_for("the garbage collector", SOON, orphaned, || lease(&node).to_string());
     let list = plugin().run(&["maint", "list"]).expect(0);
     let row = list.stdout.lines().find(|line| line.starts_with(&node)).unwrap_or_default();
-    assert!(row.contains("admin, node deleted"), "{list:?}");
+    assert!(row.contains("admin, abandoned, node deleted"), "{list:?}");
     plugin().run(&["maint", "acquire", &node]).expect(3);
     plugin().run(&["maint", "release", &node]).expect(6);
     plugin().run(&["maint", "release", &node, "--holder", "ann", "--admin"]).expect(0);

@@ -450,7 +450,7 @@ fn where_leadership_moves_when_a_priority_is_cleared_is_predicted_by_the_rule() 
                     "--yes",
                     "--wait",
                     "--for",
-                    "40s",
+                    "25s",
                 ];
                 let set = plugin.run(&args).expect(0);
                 assert!(set.stderr.contains("When that is cleared, "), "{set:?}");
