@@ -734,7 +734,7 @@ impl Round<'_> {
                 said.expect(&[0]);
                 let state = said.stdout.split_whitespace().nth(1).unwrap_or_default().to_owned();
                 match state.as_str() {
-                    "is" => break, // "… sends heartbeats: not partitioned"
+                    "sends" => break, // "… sends heartbeats: not partitioned"
                     "back" => drop(self.types(&format!("kubectl lease fence {name} --undo"))),
                     _ => self.pass(Duration::from_secs(2)),
                 }
